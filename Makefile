@@ -1,0 +1,37 @@
+# Every target sets up what it needs: a virtual environment in $(VENV) with the versions of $(CONSTRAINTS).
+PYTHON ?= python3
+VENV ?= .venv
+CONSTRAINTS ?= constraints.txt
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test test-upstream lint format types clean
+
+$(INSTALLED): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[dev]'
+	touch $@
+
+demo: $(INSTALLED)  ## fine-tune a small ELMo on the embedded tasks and print the table
+	$(BIN)/python -m benchmarks.demo
+
+test: $(INSTALLED)  ## every test, transformers' own suite included
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-upstream: $(INSTALLED)  ## only transformers' own suite on our classes
+	$(BIN)/python -m pytest -n auto --dist worksteal -m upstream
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .mypy_cache runs build dist

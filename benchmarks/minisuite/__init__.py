@@ -1,0 +1,1 @@
+"""A small suite of GLUE-format tasks that this project generates itself."""
