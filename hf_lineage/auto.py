@@ -1,0 +1,152 @@
+"""Which class answers for a model family in each of transformers' Auto classes, and where the public names live."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import wrapt
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model family's entries in the Auto classes.
+
+    Args:
+        config: Module and name of the configuration class.
+        tokenizer: Module and name of the tokenizer class.
+        modeling: Module of the model classes.
+        models: Auto class -> model class.
+    """
+
+    config: tuple[str, str]
+    tokenizer: tuple[str, str]
+    modeling: str
+    models: dict[str, str] = field(default_factory=dict)
+
+
+FAMILIES = {
+    "elmo": Family(
+        config=(".elmo.configuration_elmo", "ElmoConfig"),
+        tokenizer=(".elmo.tokenization_elmo", "ElmoTokenizer"),
+        modeling=".elmo.modeling_elmo",
+        models={
+            "AutoModel": "ElmoModel",
+            "AutoModelForPreTraining": "ElmoForPreTraining",
+            "AutoModelForSequenceClassification": "ElmoForSequenceClassification",
+            "AutoModelForTokenClassification": "ElmoForTokenClassification",
+            "AutoModelForQuestionAnswering": "ElmoForQuestionAnswering",
+            "AutoModelForMultipleChoice": "ElmoForMultipleChoice",
+        },
+    ),
+}
+
+# Public name -> module, for the names that are not in an Auto class
+_OTHER_NAMES = {
+    "ElmoPreTrainedModel": ".elmo.modeling_elmo",
+    "convert_elmo_checkpoint": ".elmo.conversion_elmo",
+    "export_elmo_checkpoint": ".elmo.conversion_elmo",
+}
+
+# Tasks whose pipeline in transformers cannot read a family's inputs -> module and name of one that can
+PIPELINES = {"token-classification": (".elmo.pipeline_elmo", "ElmoTokenClassificationPipeline")}
+
+
+def _public_names() -> dict[str, str]:
+    names = dict(_OTHER_NAMES)
+    for family in FAMILIES.values():
+        for module, name in (family.config, family.tokenizer):
+            names[name] = module
+        names.update(dict.fromkeys(family.models.values(), family.modeling))
+    names.update({name: module for module, name in PIPELINES.values()})
+    return dict(sorted(names.items()))
+
+
+PUBLIC_NAMES = _public_names()
+
+
+def register() -> None:
+    """Registers every family with transformers' Auto classes; a second call changes nothing.
+
+    Each registration waits until transformers' own module with the Auto class is imported, so that it costs nothing
+    where it is not needed.
+    """
+    global _is_registered
+    if _is_registered:
+        return
+    _is_registered = True
+    auto, families = "transformers.models.auto", FAMILIES.values()
+    configs = [f"{__package__}{family.config[0]}" for family in families]
+    tokenizers = [f"{__package__}{family.tokenizer[0]}" for family in families]
+    models = [f"{__package__}{family.modeling}" for family in families]
+    pipelines = [f"{__package__}{module}" for module, _ in PIPELINES.values()]
+    base = ["transformers.configuration_utils", "transformers.modeling_utils", "transformers.modeling_layers"]
+    _when_imported(f"{auto}.configuration_auto", _register_configs, unless_halfway=base[:1] + configs)
+    _when_imported(f"{auto}.tokenization_auto", _register_tokenizers, unless_halfway=base[:1] + configs + tokenizers)
+    _when_imported(f"{auto}.modeling_auto", _register_models, unless_halfway=base + configs + models)
+    _when_imported("transformers.pipelines", _register_pipelines, unless_halfway=base + pipelines)
+
+
+_is_registered = False
+_imported: set[str] = set()
+
+
+def _when_imported(trigger: str, action: Callable[[], None], unless_halfway: list[str]) -> None:
+    """Runs an action once the module `trigger` is imported, when none of the other modules is imported halfway.
+
+    transformers' modules import each other in circles, and the action imports classes that build on them, so it may
+    have to wait for an import that is under way further up.
+    """
+    watched = [trigger, *unless_halfway]
+
+    def attempt(module: ModuleType) -> None:
+        _imported.add(module.__name__)
+        halfway = [name for name in watched if name in sys.modules and name not in _imported]
+        if trigger in _imported and not halfway and action not in _done:
+            _done.add(action)
+            action()
+
+    for name in watched:
+        wrapt.register_post_import_hook(attempt, name)
+
+
+_done: set[Callable[[], None]] = set()
+
+
+def _load(module: str, name: str) -> type:
+    return getattr(importlib.import_module(module, __package__), name)
+
+
+def _register_configs() -> None:
+    from transformers import AutoConfig
+
+    for model_type, family in FAMILIES.items():
+        AutoConfig.register(model_type, _load(*family.config), exist_ok=True)
+
+
+def _register_tokenizers() -> None:
+    from transformers import AutoTokenizer
+
+    for family in FAMILIES.values():
+        AutoTokenizer.register(_load(*family.config), tokenizer_class=_load(*family.tokenizer), exist_ok=True)
+
+
+def _register_models() -> None:
+    from transformers.models.auto import modeling_auto
+
+    for family in FAMILIES.values():
+        for auto_class, name in family.models.items():
+            getattr(modeling_auto, auto_class).register(
+                _load(*family.config), _load(family.modeling, name), exist_ok=True
+            )
+
+
+def _register_pipelines() -> None:
+    from transformers.pipelines import PIPELINE_REGISTRY
+
+    for task, target in PIPELINES.items():
+        PIPELINE_REGISTRY.supported_tasks[task]["impl"] = _load(*target)
+
+
+__all__ = ["FAMILIES", "PIPELINES", "PUBLIC_NAMES", "Family", "register"]

@@ -1,0 +1,239 @@
+"""Configuration of ELMo."""
+
+from transformers import PreTrainedConfig
+
+
+class ElmoConfig(PreTrainedConfig):
+    r"""Configuration of an ELMo model: a character CNN, a two-direction LSTM language model and a scalar mix.
+
+    The defaults are the "original" model of Peters et al. 2018, "Deep contextualized word representations"
+    (https://arxiv.org/abs/1802.05365): 93.6 million parameters.
+
+    Args:
+        char_vocab_size (`int`, defaults to 262):
+            Rows of the character table: 256 bytes, 5 special characters and row 0, which marks padding.
+        char_embedding_size (`int`, defaults to 16):
+            Width of a character vector.
+        max_characters_per_token (`int`, defaults to 50):
+            Characters a token is padded or cut to, the begin and end of word characters included.
+        char_cnn_filters (`list[list[int]]`):
+            One `[width, number of filters]` pair for each convolution over the characters.
+        char_cnn_activation (`str`, defaults to `"relu"`):
+            Activation after the maximum over positions, `"relu"` or `"tanh"`.
+        num_highway_layers (`int`, defaults to 2):
+            Highway layers after the convolutions, 0 for none.
+        hidden_size (`int`, defaults to 1024):
+            Width of an output vector: forward and backward direction concatenated, so each direction has half of it.
+        lstm_hidden_size (`int`, defaults to 4096):
+            Width of the LSTM's cell in each direction. If it equals `hidden_size // 2`, the LSTM has no projection.
+        num_hidden_layers (`int`, defaults to 2):
+            LSTM layers in each direction.
+        use_skip_connections (`bool`, defaults to `True`):
+            Whether the input of each LSTM layer but the first is added to its output.
+        cell_clip (`float` or `None`, defaults to 3.0):
+            Bound on the absolute value of the cell; `None` or 0 for no bound.
+        proj_clip (`float` or `None`, defaults to 3.0):
+            Bound on the absolute value of the projected output; `None` or 0 for no bound. Ignored without projection,
+            as in TensorFlow's LSTM cell.
+        forget_bias (`float`, defaults to 1.0):
+            Number added to the forget gate's pre-activation. The original weight files do not hold it.
+        add_sentence_boundaries (`bool`, defaults to `True`):
+            Whether the model puts begin and end of sentence tokens around each sentence. If `False`, the ids must hold
+            them already (`ElmoTokenizer(add_sentence_boundaries=True)`).
+        keep_sentence_boundaries (`bool`, defaults to `False`):
+            Whether the outputs keep the vectors of the boundaries that the model has put around a sentence. They are
+            then two tokens longer than the input and padded on the right, and their `attention_mask` tells the padding.
+        pair_encoding (`str`, defaults to `"joint"`):
+            How the two sentences of a pair, told apart by `token_type_ids`, are encoded: `"joint"` reads them as one
+            stream with an end and a begin of sentence between them, as the language model read its training text;
+            `"separate"` reads each by itself, and the classification heads combine the two vectors as
+            `[u; v; |u - v|; u * v]`.
+        num_scalar_mixes (`int`, defaults to 1):
+            Number of independent scalar mixes over the layers. The heads use the first.
+        scalar_mix_parameters (`list[float]` or `None`, defaults to `None`):
+            Fixed weights of the mix before the softmax, one a layer (`num_hidden_layers + 1`). `None` learns them.
+        scalar_mix_layer_norm (`str` or `None`, defaults to `None`):
+            Normalization of each layer before the mix, by the mean and variance over all real tokens of the batch:
+            `"allennlp"` counts the sentence boundaries in, `"bilm"` (bilm-tf) does not, `None` is off.
+        stateful (`bool`, defaults to `False`):
+            Whether the LSTM states at the end of a batch start the next batch, as in both original implementations.
+            The vectors of a sentence then depend on what was read before it.
+        dropout (`float`, defaults to 0.5):
+            Dropout after the scalar mix.
+        lstm_dropout (`float`, defaults to 0.0):
+            Dropout on the input of every LSTM layer and before the language model's softmax; bilm-tf trained with 0.1.
+        classifier_pooling (`str`, defaults to `"max"`):
+            How the classification heads make one vector of a sentence: `"max"` or `"mean"` over its tokens, or
+            `"last"`, the last forward and the first backward vector.
+        classifier_hidden_size (`int`, defaults to 512):
+            Width of the hidden layer of the classification heads, 0 for a linear classifier.
+        classifier_dropout (`float`, defaults to 0.2):
+            Dropout before each linear layer of a head.
+        vocab_size (`int` or `None`, defaults to `None`):
+            Words of the pretraining softmax. Only `ElmoForPreTraining` needs it.
+        bos_token_id (`int`, defaults to 0), eos_token_id (`int`, defaults to 1), unk_token_id (`int`, defaults to 2):
+            Ids of the begin of sentence, the end of sentence and the unknown word **in the word vocabulary** of the
+            pretraining softmax. bilm-tf's vocabulary files begin with these three.
+        tie_word_embeddings (`bool`, defaults to `False`):
+            Must be `False`: the input is characters, the output is words.
+        initializer_range (`float`, defaults to 0.02):
+            Standard deviation of the initial weights of the heads.
+
+    Raises:
+        ValueError: If a field is out of range or contradicts another one.
+
+    Example:
+
+    ```python
+    >>> from hf_lineage import ElmoConfig, ElmoModel
+
+    >>> config = ElmoConfig(hidden_size=256, lstm_hidden_size=512, char_cnn_filters=[[1, 32], [2, 32], [3, 64]])
+    >>> model = ElmoModel(config)
+    ```
+    """
+
+    model_type = "elmo"
+    keys_to_ignore_at_inference = ("final_states", "scalar_mixes", "attention_mask")
+
+    char_vocab_size: int = 262
+    char_embedding_size: int = 16
+    max_characters_per_token: int = 50
+    char_cnn_filters: list[list[int]] | None = None
+    char_cnn_activation: str = "relu"
+    num_highway_layers: int = 2
+    hidden_size: int = 1024
+    lstm_hidden_size: int = 4096
+    num_hidden_layers: int = 2
+    use_skip_connections: bool = True
+    cell_clip: float | None = 3.0
+    proj_clip: float | None = 3.0
+    forget_bias: float = 1.0
+    add_sentence_boundaries: bool = True
+    keep_sentence_boundaries: bool = False
+    pair_encoding: str = "joint"
+    num_scalar_mixes: int = 1
+    scalar_mix_parameters: list[float] | None = None
+    scalar_mix_layer_norm: str | None = None
+    stateful: bool = False
+    dropout: float = 0.5
+    lstm_dropout: float = 0.0
+    classifier_pooling: str = "max"
+    classifier_hidden_size: int = 512
+    classifier_dropout: float = 0.2
+    vocab_size: int | None = None
+    bos_token_id: int = 0
+    eos_token_id: int = 1
+    unk_token_id: int = 2
+    tie_word_embeddings: bool = False
+    initializer_range: float = 0.02
+
+    def __post_init__(self, **kwargs):
+        if self.char_cnn_filters is None:
+            self.char_cnn_filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
+        self.char_cnn_filters = _checked_filters(self.char_cnn_filters)
+        super().__post_init__(**kwargs)
+        self._check_numbers()
+        self._check_choices()
+        self._check_agreement()
+
+    @property
+    def projection_size(self) -> int:
+        """Width of one direction's vectors."""
+        return self.hidden_size // 2
+
+    @property
+    def use_lstm_projection(self) -> bool:
+        """Whether the LSTM's output is projected (bilm-tf projects only if the sizes differ)."""
+        return self.lstm_hidden_size != self.projection_size
+
+    @property
+    def num_char_filters(self) -> int:
+        """Width of a token's vector after the convolutions."""
+        return sum(number for _, number in self.char_cnn_filters)
+
+    def _check_numbers(self) -> None:
+        smallest = {
+            "char_vocab_size": 262,
+            "char_embedding_size": 1,
+            "max_characters_per_token": 3,
+            "num_highway_layers": 0,
+            "hidden_size": 2,
+            "lstm_hidden_size": 1,
+            "num_hidden_layers": 1,
+            "num_scalar_mixes": 1,
+            "classifier_hidden_size": 0,
+        }
+        for name, minimum in smallest.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+                raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
+        for name in ("dropout", "lstm_dropout", "classifier_dropout"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not 0 <= value < 1:
+                raise ValueError(f"{name} must be a number in [0, 1), got {value!r}")
+        for name in ("cell_clip", "proj_clip"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, (int, float)) or value < 0):
+                raise ValueError(f"{name} must be None or a number of at least 0, got {value!r}")
+        if self.vocab_size is not None and (not isinstance(self.vocab_size, int) or self.vocab_size < 3):
+            raise ValueError(
+                "vocab_size must be None or an integer of at least 3 (begin, end of sentence and the unknown word), "
+                f"got {self.vocab_size!r}"
+            )
+
+    def _check_choices(self) -> None:
+        choices = {
+            "char_cnn_activation": ("relu", "tanh"),
+            "pair_encoding": ("joint", "separate"),
+            "scalar_mix_layer_norm": (None, "allennlp", "bilm"),
+            "classifier_pooling": ("max", "mean", "last"),
+            "tie_word_embeddings": (False,),
+        }
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+    def _check_agreement(self) -> None:
+        if self.hidden_size % 2:
+            raise ValueError(f"hidden_size must be even (two directions of equal width), got {self.hidden_size}")
+        widest = max(width for width, _ in self.char_cnn_filters)
+        if widest > self.max_characters_per_token:
+            raise ValueError(
+                f"char_cnn_filters has a width of {widest}, but a token has only max_characters_per_token="
+                f"{self.max_characters_per_token} characters"
+            )
+        fixed = self.scalar_mix_parameters
+        if fixed is not None and len(fixed) != self.num_hidden_layers + 1:
+            raise ValueError(
+                f"scalar_mix_parameters must hold num_hidden_layers + 1 = {self.num_hidden_layers + 1} numbers, "
+                f"got {len(fixed)}: {fixed!r}"
+            )
+        if self.keep_sentence_boundaries and not self.add_sentence_boundaries:
+            raise ValueError(
+                "keep_sentence_boundaries=True keeps the boundaries that the model adds, so it needs "
+                "add_sentence_boundaries=True"
+            )
+        if self.vocab_size is not None:
+            for name in ("bos_token_id", "eos_token_id", "unk_token_id"):
+                value = getattr(self, name)
+                if not isinstance(value, int) or not 0 <= value < self.vocab_size:
+                    raise ValueError(f"{name} must be in [0, vocab_size={self.vocab_size}), got {value!r}")
+
+
+def _checked_filters(filters) -> list[list[int]]:
+    well_formed = (
+        isinstance(filters, (list, tuple))
+        and len(filters) > 0
+        and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in filters)
+        and all(isinstance(number, int) and number >= 1 for pair in filters for number in pair)
+    )
+    if not well_formed:
+        raise ValueError(
+            "char_cnn_filters must be a non-empty list of [width, number of filters] pairs of positive integers, "
+            f"got {filters!r}"
+        )
+    return [list(pair) for pair in filters]
+
+
+__all__ = ["ElmoConfig"]

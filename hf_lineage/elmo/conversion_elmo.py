@@ -1,0 +1,358 @@
+"""ELMo weights in the original format, `options.json` and HDF5, to `ElmoModel` and back.
+
+The format is bilm-tf's (`bilm/training.py`, `dump_weights`); AllenNLP and the NLPL repository publish in it too.
+"""
+
+import gzip
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from ..files import atomic_file
+from .configuration_elmo import ElmoConfig
+from .modeling_elmo import ElmoModel
+
+StrPath = str | os.PathLike
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """How one HDF5 dataset corresponds to parameters of `ElmoModel`.
+
+    Args:
+        name: Path in the HDF5 file.
+        shape: Shape there.
+        parameters: Names of the parameters that it holds.
+        read: Array -> one array a parameter.
+        write: One array a parameter -> array.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    parameters: tuple[str, ...]
+    read: Callable[[np.ndarray], tuple[np.ndarray, ...]]
+    write: Callable[..., np.ndarray]
+
+
+def convert_elmo_checkpoint(options_file: StrPath, weight_file: StrPath, **config_overrides: Any) -> ElmoModel:
+    """Reads a biLM in the original format.
+
+    Args:
+        options_file: The options (`.json`) of bilm-tf, AllenNLP or NLPL, with 261 or 262 characters.
+        weight_file: The weights (`.hdf5`).
+        config_overrides: Fields of `ElmoConfig` that the options do not hold, such as `stateful=True`.
+
+    Returns:
+        The model, in evaluation mode. The scalar mix, which the format does not hold, is at its start (uniform).
+
+    Raises:
+        ValueError: If a file is missing, unreadable or a pickle, an option is missing or contradicts another, or a
+            dataset is missing, has the wrong shape or is none of this model's.
+    """
+    for path in (options_file, weight_file):
+        _check_readable(path)
+    config = config_from_options(_read_json(options_file), str(options_file), **config_overrides)
+    weights = _read_weights(weight_file, config)
+    model = ElmoModel(config)
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    if unexpected or any(not name.startswith("scalar_mixes.") for name in missing):
+        raise AssertionError(f"the table of datasets does not fit the model: {missing}, {unexpected}")
+    return model.eval()
+
+
+def export_elmo_checkpoint(model: PreTrainedModel, options_file: StrPath, weight_file: StrPath) -> None:
+    """Writes a biLM in the original format, so that bilm-tf and AllenNLP can read it.
+
+    The scalar mix and the heads, which the format does not hold, are left out.
+
+    Args:
+        model: `ElmoModel` or a model with a head.
+        options_file: Where to write the options.
+        weight_file: Where to write the weights.
+
+    Raises:
+        ValueError: If the model cannot be described in the format.
+    """
+    config = model.config
+    if config.char_vocab_size != 262:
+        raise ValueError(f"the original format has 262 characters, the model has {config.char_vocab_size}")
+    state = model.base_model.state_dict()
+    with atomic_file(weight_file) as temporary, h5py.File(temporary, "w") as file:
+        for dataset in datasets(config):
+            arrays = [state[name].detach().float().cpu().numpy() for name in dataset.parameters]
+            file.create_dataset(dataset.name, data=dataset.write(*arrays))
+    with atomic_file(options_file) as temporary:
+        temporary.write_text(json.dumps(options_from_config(config), indent=2) + "\n", encoding="utf-8")
+
+
+def config_from_options(options: dict, source: str = "the options", **overrides: Any) -> ElmoConfig:
+    """Makes the configuration that bilm-tf's options describe.
+
+    Args:
+        options: The parsed `options.json`.
+        source: What to call it in an error.
+        overrides: Further fields of `ElmoConfig`.
+
+    Raises:
+        ValueError: If an option is missing or contradicts another.
+    """
+    lstm, characters = _get(options, source, "lstm"), options.get("char_cnn")
+    if characters is None:
+        raise ValueError(f"{source} has no 'char_cnn': a model with word vectors for input is not supported")
+    if options.get("bidirectional", True) is not True:
+        raise ValueError(f"{source} has 'bidirectional': {options['bidirectional']!r}; only true is supported")
+    number = characters.get("n_characters", 262)
+    if number not in (261, 262):
+        raise ValueError(f"{source} has 'char_cnn.n_characters': {number!r}; it must be 261 (training) or 262")
+    cell_size, projection_size = _get(options, source, "lstm.dim"), _get(options, source, "lstm.projection_dim")
+    if projection_size > cell_size:
+        raise ValueError(
+            f"{source} has 'lstm.projection_dim': {projection_size} above 'lstm.dim': {cell_size}; bilm-tf projects "
+            "down or not at all"
+        )
+    fields: dict[str, Any] = {
+        "char_embedding_size": _get(options, source, "char_cnn.embedding.dim"),
+        "max_characters_per_token": _get(options, source, "char_cnn.max_characters_per_token"),
+        "char_cnn_filters": _get(options, source, "char_cnn.filters"),
+        "char_cnn_activation": _get(options, source, "char_cnn.activation"),
+        "num_highway_layers": characters.get("n_highway") or 0,
+        "hidden_size": 2 * projection_size,
+        "lstm_hidden_size": cell_size,
+        "num_hidden_layers": _get(options, source, "lstm.n_layers"),
+        "use_skip_connections": bool(lstm.get("use_skip_connections", False)),
+        "cell_clip": lstm.get("cell_clip"),
+        "proj_clip": lstm.get("proj_clip"),
+        "vocab_size": options.get("n_tokens_vocab"),
+    }
+    try:
+        return ElmoConfig(**{**fields, **overrides})
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
+
+
+def options_from_config(config: ElmoConfig) -> dict:
+    """Describes a configuration in bilm-tf's options."""
+    options = {
+        "bidirectional": True,
+        "lstm": {
+            "cell_clip": config.cell_clip,
+            "dim": config.lstm_hidden_size,
+            "n_layers": config.num_hidden_layers,
+            "proj_clip": config.proj_clip,
+            "projection_dim": config.projection_size,
+            "use_skip_connections": config.use_skip_connections,
+        },
+        "char_cnn": {
+            "activation": config.char_cnn_activation,
+            "embedding": {"dim": config.char_embedding_size},
+            "filters": config.char_cnn_filters,
+            "max_characters_per_token": config.max_characters_per_token,
+            "n_characters": 262,
+            "n_highway": config.num_highway_layers,
+        },
+    }
+    if config.vocab_size is not None:
+        options["n_tokens_vocab"] = config.vocab_size
+    return options
+
+
+def datasets(config: ElmoConfig) -> Iterator[Dataset]:
+    """Every dataset of a model's HDF5 file."""
+    yield from _character_datasets(config)
+    for direction, stack in enumerate(("forward_layers", "backward_layers")):
+        for number in range(config.num_hidden_layers):
+            cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{number}/LSTMCell"
+            yield from _lstm_datasets(config, cell, f"encoder.{stack}.{number}")
+
+
+def _character_datasets(config: ElmoConfig) -> Iterator[Dataset]:
+    width, size = config.char_embedding_size, config.num_char_filters
+    yield Dataset(
+        "char_embed",
+        (config.char_vocab_size - 1, width),
+        ("character_encoder.embedding.weight",),
+        lambda array: (np.concatenate([np.zeros_like(array[:1]), array]),),  # row 0, padding, is not in the file
+        lambda table: table[1:],
+    )
+    for number, (window, filters) in enumerate(config.char_cnn_filters):
+        name = f"character_encoder.convolutions.{number}"
+        yield Dataset(
+            f"CNN/W_cnn_{number}",
+            (1, window, width, filters),
+            (f"{name}.weight",),
+            lambda array: (array[0].transpose(2, 1, 0),),
+            lambda weight: weight.transpose(2, 1, 0)[None],
+        )
+        yield _plain(f"CNN/b_cnn_{number}", (filters,), f"{name}.bias")
+    for number in range(config.num_highway_layers):
+        for part, original in (("gate", "carry"), ("transform", "transform")):
+            name = f"character_encoder.highways.{number}.{part}"
+            yield _transposed(f"CNN_high_{number}/W_{original}", (size, size), f"{name}.weight")
+            yield _plain(f"CNN_high_{number}/b_{original}", (size,), f"{name}.bias")
+    if size != config.projection_size:
+        name = "character_encoder.projection"
+        yield _transposed("CNN_proj/W_proj", (size, config.projection_size), f"{name}.weight")
+        yield _plain("CNN_proj/b_proj", (config.projection_size,), f"{name}.bias")
+
+
+def _lstm_datasets(config: ElmoConfig, cell: str, layer: str) -> Iterator[Dataset]:
+    inputs, size = config.projection_size, config.lstm_hidden_size
+    yield Dataset(
+        f"{cell}/W_0",
+        (2 * inputs, 4 * size),
+        (f"{layer}.input_linear.weight", f"{layer}.recurrent_linear.weight"),
+        lambda array: (_swap_gates(array[:inputs].T), _swap_gates(array[inputs:].T)),
+        lambda of_input, recurrent: np.concatenate([_swap_gates(of_input).T, _swap_gates(recurrent).T]),
+    )
+    shift = config.forget_bias - 1.0  # the originals add 1 to what the file holds
+
+    def write_bias(bias: np.ndarray) -> np.ndarray:
+        bias = bias.copy()
+        if shift:
+            bias[size : 2 * size] += shift
+        return _swap_gates(bias)
+
+    yield Dataset(
+        f"{cell}/B", (4 * size,), (f"{layer}.input_linear.bias",), lambda array: (_swap_gates(array),), write_bias
+    )
+    if config.use_lstm_projection:
+        yield _transposed(f"{cell}/W_P_0", (size, inputs), f"{layer}.projection.weight")
+
+
+def _plain(name: str, shape: tuple[int, ...], parameter: str) -> Dataset:
+    return Dataset(name, shape, (parameter,), lambda array: (array,), lambda array: array)
+
+
+def _transposed(name: str, shape: tuple[int, ...], parameter: str) -> Dataset:
+    return Dataset(name, shape, (parameter,), lambda array: (array.T,), lambda array: array.T)
+
+
+def _swap_gates(rows: np.ndarray) -> np.ndarray:
+    """TensorFlow's order input, candidate, forget, output to input, forget, candidate, output; its own inverse."""
+    return rows.reshape(4, -1, *rows.shape[1:])[[0, 2, 1, 3]].reshape(rows.shape)
+
+
+def _read_weights(path: StrPath, config: ElmoConfig) -> dict[str, torch.Tensor]:
+    weights: dict[str, torch.Tensor] = {}
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path} is not a complete HDF5 file: {error}") from error
+    with file:
+        expected = list(datasets(config))
+        _check_names(file, {dataset.name for dataset in expected}, path)
+        for dataset in expected:
+            for name, array in zip(dataset.parameters, dataset.read(_read_array(file, dataset, path)), strict=True):
+                weights[name] = torch.from_numpy(np.ascontiguousarray(array))
+    return weights
+
+
+def _read_array(file: h5py.File, dataset: Dataset, path: StrPath) -> np.ndarray:
+    found = file[dataset.name]
+    if found.shape != dataset.shape:
+        raise ValueError(
+            f"{path}: dataset {dataset.name} has shape {found.shape}, by the options it must be {dataset.shape}"
+        )
+    try:
+        return found[...].astype(np.float32, copy=False)
+    except OSError as error:
+        raise ValueError(f"{path}: dataset {dataset.name} cannot be read: {error}") from error
+
+
+def _check_names(file: h5py.File, expected: set[str], path: StrPath) -> None:
+    found: set[str] = set()
+    file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
+    if missing := sorted(expected - found):
+        raise ValueError(
+            f"{path} has no dataset {missing[0]}" + (f" (nor {len(missing) - 1} others)" if missing[1:] else "")
+        )
+    if unexpected := sorted(found - expected):
+        raise ValueError(f"{path} has datasets that a model of these options does not have: {', '.join(unexpected)}")
+
+
+def _get(options: dict, source: str, path: str) -> Any:
+    value: Any = options
+    for key in path.split("."):
+        if not isinstance(value, dict) or key not in value:
+            raise ValueError(f"{source} has no {path!r}")
+        value = value[key]
+    return value
+
+
+def _read_json(path: StrPath) -> dict:
+    try:
+        options = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not a JSON file: {error}") from error
+    if not isinstance(options, dict):
+        raise ValueError(f"{path} must hold a JSON object, it holds a {type(options).__name__}")
+    return options
+
+
+def _check_readable(path: StrPath) -> None:
+    if Path(path).suffix in (".pkl", ".pickle", ".pt", ".pth", ".bin"):
+        raise ValueError(f"{path} is a pickle, which could run any code; give the HDF5 weights instead")
+    if not Path(path).is_file():
+        raise ValueError(f"no file {path} (looked in {Path(path).resolve().parent})")
+
+
+@contextmanager
+def unpacked_archive(archive: StrPath) -> Iterator[tuple[Path, Path, Path | None]]:
+    """Unpacks a zip of the NLPL repository to a temporary folder.
+
+    Args:
+        archive: A zip that holds `options.json`, one `.hdf5` file and perhaps `vocab.txt` or `vocab.txt.gz`.
+
+    Yields:
+        Paths of the options, the weights and the vocabulary (or `None`).
+
+    Raises:
+        ValueError: If it is no zip or holds something else.
+    """
+    if not zipfile.is_zipfile(archive):
+        raise ValueError(f"{archive} is not a complete zip file")
+    with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory() as folder:
+
+        def unpack(matches: Callable[[str], bool], target: str, what: str, needed: bool) -> Path | None:
+            found = [name for name in file.namelist() if matches(name.rsplit("/", 1)[-1])]
+            if len(found) > 1 or (needed and not found):
+                raise ValueError(
+                    f"{archive} must hold {what}, it has {', '.join(found) or ', '.join(file.namelist()) or 'nothing'}"
+                )
+            if not found:
+                return None
+            path = Path(folder) / target  # never the name in the archive, which could lead out of the folder
+            with ExitStack() as stack:
+                source = stack.enter_context(file.open(found[0]))
+                if found[0].endswith(".gz"):
+                    source = stack.enter_context(gzip.open(source))
+                shutil.copyfileobj(source, stack.enter_context(open(path, "wb")))
+            return path
+
+        options = unpack(lambda name: name == "options.json", "options.json", "one options.json", True)
+        weights = unpack(lambda name: name.endswith((".hdf5", ".h5")), "weights.hdf5", "one .hdf5 file", True)
+        vocabulary = unpack(
+            lambda name: name in ("vocab.txt", "vocab.txt.gz"), "vocab.txt", "at most one vocab", False
+        )
+        yield options, weights, vocabulary
+
+
+__all__ = [
+    "config_from_options",
+    "convert_elmo_checkpoint",
+    "export_elmo_checkpoint",
+    "options_from_config",
+    "unpacked_archive",
+]

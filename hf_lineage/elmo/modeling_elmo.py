@@ -1,0 +1,660 @@
+"""ELMo models.
+
+Peters et al. 2018, "Deep contextualized word representations" (https://arxiv.org/abs/1802.05365).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+from transformers import initialization as init
+from transformers.modeling_outputs import (
+    MultipleChoiceModelOutput,
+    QuestionAnsweringModelOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+from transformers.utils import ModelOutput, can_return_tuple
+
+from .configuration_elmo import ElmoConfig
+from .encoder_elmo import (
+    ElmoCharacterEncoder,
+    ElmoHighway,
+    ElmoLstmEncoder,
+    ElmoLstmLayer,
+    ElmoScalarMix,
+    layer_statistics,
+)
+from .packing_elmo import PackedSequences, pack
+
+States = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass
+class ElmoModelOutput(ModelOutput):
+    """Output of `ElmoModel`.
+
+    Args:
+        last_hidden_state: `(batch, tokens, hidden_size)`, the (first) scalar mix of the layers, zero at padding.
+        hidden_states: With `output_hidden_states`, `num_hidden_layers + 1` tensors of the same shape: the context-free
+            token vectors, twice side by side, then each LSTM layer, forward direction before backward.
+        final_states: After each row's last step, to be given as `initial_states` of the next batch: the outputs
+            `(batch, num_hidden_layers, 2, hidden_size // 2)` and the cells `(batch, num_hidden_layers, 2,
+            lstm_hidden_size)`. `None` where the sentences of pairs were read separately.
+        scalar_mixes: With `num_scalar_mixes > 1`, all mixes, `last_hidden_state` the first of them.
+        attention_mask: `(batch, tokens)` int64, the mask of the output; longer than the input's with
+            `keep_sentence_boundaries`.
+    """
+
+    last_hidden_state: torch.FloatTensor | None = None
+    hidden_states: tuple[torch.FloatTensor, ...] | None = None
+    final_states: States | None = None
+    scalar_mixes: tuple[torch.FloatTensor, ...] | None = None
+    attention_mask: torch.LongTensor | None = None
+
+
+@dataclass
+class ElmoForPreTrainingOutput(ModelOutput):
+    """Output of `ElmoForPreTraining`.
+
+    With `symbols` the tokens of a sentence and its two boundaries, `length` of them in the longest sentence:
+
+    Args:
+        loss: Mean of `forward_loss` and `backward_loss`; given with labels.
+        forward_logits: `(batch, length - 1, vocab_size)`; row `i` predicts symbol `i + 1` from symbols `0..i`.
+        backward_logits: `(batch, length - 1, vocab_size)`; row `i` predicts symbol `i` from those behind it.
+        forward_loss: Cross-entropy of the forward direction, in nats a token, mean over all predicted symbols.
+        backward_loss: The same for the backward direction.
+        hidden_states: As in `ElmoModelOutput`.
+        final_states: As in `ElmoModelOutput`.
+    """
+
+    loss: torch.FloatTensor | None = None
+    forward_logits: torch.FloatTensor | None = None
+    backward_logits: torch.FloatTensor | None = None
+    forward_loss: torch.FloatTensor | None = None
+    backward_loss: torch.FloatTensor | None = None
+    hidden_states: tuple[torch.FloatTensor, ...] | None = None
+    final_states: States | None = None
+
+
+class ElmoPreTrainedModel(PreTrainedModel):
+    """Initialization and loading, common to all ELMo models."""
+
+    config: ElmoConfig
+    config_class = ElmoConfig
+    base_model_prefix = "elmo"
+    main_input_name = "input_ids"
+    supports_gradient_checkpointing = True
+    _no_split_modules = ("ElmoCharacterEncoder", "ElmoLstmLayer")
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        """Initializes as bilm-tf does (`bilm/training.py`), the heads with `initializer_range`."""
+        super()._init_weights(module)
+        if isinstance(module, ElmoCharacterEncoder):
+            init.uniform_(module.embedding.weight, -1.0, 1.0)
+            init.zeros_(module.embedding.weight[0])
+            for convolution in module.convolutions:
+                init.uniform_(convolution.weight, -0.05, 0.05)
+                init.zeros_(convolution.bias)
+            if isinstance(module.projection, nn.Linear):
+                _init_scaled(module.projection)
+        elif isinstance(module, ElmoHighway):
+            _init_scaled(module.transform)
+            _init_scaled(module.gate, bias=-2.0)
+        elif isinstance(module, ElmoLstmLayer):
+            for linear in module.modules():
+                if isinstance(linear, nn.Linear):
+                    init.xavier_uniform_(linear.weight)
+            init.zeros_(module.input_linear.bias)
+        elif isinstance(module, ElmoScalarMix):
+            fixed = self.config.scalar_mix_parameters
+            init.copy_(module.weights, torch.zeros(len(module.weights)) if fixed is None else torch.tensor(fixed))
+            init.ones_(module.gamma)
+        elif isinstance(module, ElmoForPreTraining):
+            _init_scaled(module.lm_head)
+
+
+class ElmoModel(ElmoPreTrainedModel):
+    """The bidirectional language model without its softmax, and the scalar mix over its layers.
+
+    Args:
+        config: The configuration.
+        add_scalar_mix: Whether there is a scalar mix; without it, `last_hidden_state` is the top layer.
+    """
+
+    def __init__(self, config: ElmoConfig, add_scalar_mix: bool = True):
+        super().__init__(config)
+        self.character_encoder = ElmoCharacterEncoder(config)
+        self.encoder = ElmoLstmEncoder(config)
+        self.scalar_mixes = nn.ModuleList(
+            ElmoScalarMix(config) for _ in range(config.num_scalar_mixes if add_scalar_mix else 0)
+        )
+        self.dropout = nn.Dropout(config.dropout if add_scalar_mix else 0.0)
+        self._carried_states: States | None = None
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The character table, `(char_vocab_size, char_embedding_size)`."""
+        return self.character_encoder.embedding
+
+    def set_input_embeddings(self, value: nn.Embedding) -> None:
+        """Replaces the character table."""
+        self.character_encoder.embedding = value
+
+    def reset_states(self) -> None:
+        """Forgets the states that `config.stateful` carries from batch to batch."""
+        self._carried_states = None
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        initial_states: States | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> ElmoModelOutput:
+        """Computes a vector for each token.
+
+        Args:
+            input_ids: `(batch, tokens, max_characters_per_token)` int64 in `[0, char_vocab_size)`, as `ElmoTokenizer`
+                gives them. A token whose characters are all 0 is padding; padding may stand anywhere.
+            attention_mask: `(batch, tokens)`, 0 for padding.
+            token_type_ids: `(batch, tokens)`, 0 for the first and 1 for the second sentence of a pair; how the two are
+                read is `config.pair_encoding`.
+            initial_states: `final_states` of an earlier call; zero if `None`.
+            output_hidden_states: Whether to return the layers; `None` takes `config.output_hidden_states`.
+
+        Raises:
+            ValueError: If an argument has the wrong shape, dtype or range.
+        """
+        packed, packed_layers, final_states = self.run_language_model(
+            input_ids, attention_mask, token_type_ids, initial_states
+        )
+        layers = tuple(self._restored(layer, packed) for layer in packed_layers)
+        mask = packed.mask if self.config.keep_sentence_boundaries else packed.token_mask
+        mixes = self._mixed(layers, packed_layers, packed, mask)
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
+        return ElmoModelOutput(
+            last_hidden_state=mixes[0],
+            hidden_states=layers if output_hidden_states else None,
+            final_states=final_states,
+            scalar_mixes=mixes if len(mixes) > 1 else None,
+            attention_mask=mask.long(),
+        )
+
+    def run_language_model(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        initial_states: States | None = None,
+    ) -> tuple[PackedSequences, list[torch.Tensor], States | None]:
+        """Runs character encoder and LSTMs; arguments as in `forward`.
+
+        Returns:
+            The packed sequences, `num_hidden_layers + 1` layers `(sequences, length, hidden_size)` that follow their
+            layout, sentence boundaries included, and the final states.
+        """
+        config = self.config
+        check_input_ids(input_ids, config)
+        check_token_mask("attention_mask", attention_mask, input_ids)
+        check_token_mask("token_type_ids", token_type_ids, input_ids)
+        separate = token_type_ids is not None and config.pair_encoding == "separate"
+        if separate and (config.stateful or initial_states is not None):
+            raise ValueError(
+                "states cannot be carried where the sentences of pairs are read separately: give no token_type_ids, "
+                "or use pair_encoding='joint'"
+            )
+        packed = pack(input_ids, attention_mask, token_type_ids, config.add_sentence_boundaries, separate)
+        token_vectors = self.character_encoder(packed.character_ids)
+        states = self._starting_states(initial_states, len(packed.lengths), token_vectors)
+        layers, final_states = self.encoder(token_vectors, packed.lengths, states)
+        if config.stateful:
+            self._carry(final_states)
+        return packed, [torch.cat([token_vectors, token_vectors], -1), *layers], None if separate else final_states
+
+    def _starting_states(self, initial_states: States | None, sequences: int, like: torch.Tensor) -> States:
+        config = self.config
+        shapes = [
+            (sequences, config.num_hidden_layers, 2, size)
+            for size in (config.projection_size, config.lstm_hidden_size)
+        ]
+        if initial_states is not None:
+            given = [tuple(state.shape) for state in initial_states]
+            if given != shapes:
+                raise ValueError(f"initial_states must be two tensors of shapes {shapes}, got {given}")
+            return initial_states
+        hidden, cell = (like.new_zeros(shape) for shape in shapes)
+        if config.stateful and self._carried_states is not None:
+            # as in both originals: a row without a predecessor starts from zero
+            rows = min(sequences, len(self._carried_states[0]))
+            hidden[:rows] = self._carried_states[0][:rows].to(hidden)
+            cell[:rows] = self._carried_states[1][:rows].to(cell)
+        return hidden, cell
+
+    def _carry(self, final_states: States) -> None:
+        final_states = (final_states[0].detach(), final_states[1].detach())
+        if self._carried_states is not None:
+            rows = len(final_states[0])
+            final_states = tuple(
+                torch.cat([new, old[rows:].to(new)])
+                for new, old in zip(final_states, self._carried_states, strict=True)
+            )
+        self._carried_states = final_states
+
+    def _restored(self, layer: torch.Tensor, packed: PackedSequences) -> torch.Tensor:
+        if self.config.keep_sentence_boundaries:
+            return layer * packed.mask[..., None].to(layer.dtype)
+        return packed.unpack(layer)
+
+    def _mixed(
+        self,
+        layers: tuple[torch.Tensor, ...],
+        packed_layers: list[torch.Tensor],
+        packed: PackedSequences,
+        mask: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
+        if not len(self.scalar_mixes):
+            return (layers[-1],)
+        convention = self.config.scalar_mix_layer_norm
+        statistics = layer_statistics(packed_layers, packed, convention) if convention else None
+        mixes = (mix(layers, statistics) * mask[..., None].to(layers[0].dtype) for mix in self.scalar_mixes)
+        return tuple(self.dropout(mix) for mix in mixes)
+
+
+class ElmoForPreTraining(ElmoPreTrainedModel):
+    """The bidirectional language model with its softmax over words, shared by both directions."""
+
+    _keys_to_ignore_on_load_unexpected = (r"elmo\.scalar_mixes\.",)
+
+    def __init__(self, config: ElmoConfig):
+        super().__init__(config)
+        if config.vocab_size is None:
+            raise ValueError("ElmoForPreTraining needs config.vocab_size, the number of words of its softmax")
+        self.elmo = ElmoModel(config, add_scalar_mix=False)
+        self.dropout = nn.Dropout(config.lstm_dropout)
+        self.lm_head = nn.Linear(config.projection_size, config.vocab_size)
+        self.post_init()
+
+    def get_output_embeddings(self) -> nn.Linear:
+        """The softmax layer."""
+        return self.lm_head
+
+    def set_output_embeddings(self, value: nn.Linear) -> None:
+        """Replaces the softmax layer."""
+        self.lm_head = value
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        initial_states: States | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> ElmoForPreTrainingOutput:
+        """Predicts each word from those before it and, by itself, from those behind it.
+
+        Args:
+            input_ids: As in `ElmoModel`.
+            attention_mask: As in `ElmoModel`.
+            labels: `(batch, tokens)` int64, the id of each input token in the word vocabulary
+                (`ElmoTokenizer.convert_tokens_to_word_ids`), -100 where there is nothing to predict. The ids of the
+                boundaries that the model adds are taken from the configuration.
+            initial_states: As in `ElmoModel`.
+            output_hidden_states: As in `ElmoModel`.
+
+        Raises:
+            ValueError: If an argument has the wrong shape, dtype or range.
+        """
+        if labels is not None:
+            check_token_mask("labels", labels, input_ids)
+            check_labels(labels, self.config.vocab_size, "vocab_size")
+        packed, layers, final_states = self.elmo.run_language_model(
+            input_ids, attention_mask, initial_states=initial_states
+        )
+        ahead, back = self.dropout(layers[-1]).chunk(2, -1)
+        forward_logits, backward_logits = self.lm_head(ahead[:, :-1]), self.lm_head(back[:, 1:])
+        loss = forward_loss = backward_loss = None
+        if labels is not None:
+            symbols = self._packed_labels(labels, packed)
+            forward_loss = _mean_cross_entropy(forward_logits, symbols[:, 1:])
+            backward_loss = _mean_cross_entropy(backward_logits, symbols[:, :-1])
+            loss = (forward_loss + backward_loss) / 2
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
+        restored = tuple(self.elmo._restored(layer, packed) for layer in layers) if output_hidden_states else None
+        return ElmoForPreTrainingOutput(
+            loss=loss,
+            forward_logits=forward_logits,
+            backward_logits=backward_logits,
+            forward_loss=forward_loss,
+            backward_loss=backward_loss,
+            hidden_states=restored,
+            final_states=final_states,
+        )
+
+    def _packed_labels(self, labels: torch.Tensor, packed: PackedSequences) -> torch.Tensor:
+        """Labels in the layout of the packed sequences, `(sequences, length)`, those of the boundaries filled in."""
+        length = packed.character_ids.shape[1]
+        target = torch.where(packed.token_mask, packed.positions, length)
+        symbols = labels.new_full((labels.shape[0], length + 1), -100).scatter(1, target, labels)[:, :length]
+        at_end = torch.arange(length, device=labels.device) == packed.lengths[:, None] - 1
+        symbols = torch.where(packed.is_boundary, self.config.bos_token_id, symbols)
+        return torch.where(packed.is_boundary & at_end, self.config.eos_token_id, symbols)
+
+
+class ElmoClassificationHead(nn.Module):
+    """One vector of a sentence or a pair, then a classifier."""
+
+    def __init__(self, config: ElmoConfig, num_outputs: int):
+        super().__init__()
+        self.pooling = config.classifier_pooling
+        self.separate = config.pair_encoding == "separate"
+        size = config.hidden_size * (4 if self.separate else 1)
+        self.dropout = nn.Dropout(config.classifier_dropout)
+        hidden_size = config.classifier_hidden_size
+        self.dense = nn.Linear(size, hidden_size) if hidden_size else None
+        self.out_proj = nn.Linear(hidden_size or size, num_outputs)
+
+    def forward(
+        self, hidden_states: torch.Tensor, mask: torch.Tensor, token_type_ids: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Classifies `(batch, tokens, hidden_size)` vectors; the mask and the token types are `(batch, tokens)`."""
+        mask = mask.bool()
+        if self.separate:
+            second = torch.zeros_like(mask) if token_type_ids is None else token_type_ids != 0
+            u, v = self._pooled(hidden_states, mask & ~second), self._pooled(hidden_states, mask & second)
+            features = torch.cat([u, v, (u - v).abs(), u * v], -1)
+        else:
+            features = self._pooled(hidden_states, mask)
+        features = self.dropout(features)
+        if self.dense is not None:
+            features = self.dropout(torch.relu(self.dense(features)))
+        return self.out_proj(features)
+
+    def _pooled(self, hidden_states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """One `(batch, hidden_size)` vector of the tokens under the mask, zero if there are none."""
+        some = mask.any(1)[:, None]
+        if self.pooling == "mean":
+            pooled = (hidden_states * mask[..., None]).sum(1) / mask.sum(1).clamp(min=1)[:, None]
+        elif self.pooling == "max":
+            pooled = hidden_states.masked_fill(~mask[..., None], torch.finfo(hidden_states.dtype).min).amax(1)
+        else:
+            steps = torch.arange(mask.shape[1], device=mask.device)
+            first = torch.where(mask, steps, mask.shape[1] - 1).amin(1)
+            last = torch.where(mask, steps, 0).amax(1)
+            rows = torch.arange(len(mask), device=mask.device)
+            ahead, back = hidden_states.chunk(2, -1)
+            pooled = torch.cat([ahead[rows, last], back[rows, first]], -1)
+        return torch.where(some, pooled, 0)
+
+
+class ElmoForSequenceClassification(ElmoPreTrainedModel):
+    """ELMo with a classifier (or regressor) of sentences and sentence pairs."""
+
+    def __init__(self, config: ElmoConfig):
+        super().__init__(config)
+        _check_no_kept_boundaries(config, type(self).__name__)
+        self.num_labels = config.num_labels
+        self.elmo = ElmoModel(config)
+        self.classifier = ElmoClassificationHead(config, config.num_labels)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        labels: torch.Tensor | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> SequenceClassifierOutput:
+        """Classifies each row.
+
+        Args:
+            input_ids: As in `ElmoModel`.
+            attention_mask: As in `ElmoModel`.
+            token_type_ids: As in `ElmoModel`.
+            labels: `(batch,)` int64 classes, `(batch,)` float targets of a regression (`num_labels=1`), or
+                `(batch, num_labels)` floats for `problem_type="multi_label_classification"`.
+            output_hidden_states: As in `ElmoModel`.
+
+        Raises:
+            ValueError: If an argument has the wrong shape, dtype or range.
+        """
+        if labels is not None and not labels.is_floating_point() and self.num_labels > 1:
+            check_labels(labels, self.num_labels, "num_labels")
+        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
+        logits = self.classifier(outputs.last_hidden_state, outputs.attention_mask, token_type_ids)
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+        return SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
+
+
+class ElmoForTokenClassification(ElmoPreTrainedModel):
+    """ELMo with a classifier of each token."""
+
+    def __init__(self, config: ElmoConfig):
+        super().__init__(config)
+        _check_no_kept_boundaries(config, type(self).__name__)
+        self.num_labels = config.num_labels
+        self.elmo = ElmoModel(config)
+        self.dropout = nn.Dropout(config.classifier_dropout)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        labels: torch.LongTensor | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> TokenClassifierOutput:
+        """Classifies each token.
+
+        Args:
+            input_ids: As in `ElmoModel`.
+            attention_mask: As in `ElmoModel`.
+            token_type_ids: As in `ElmoModel`.
+            labels: `(batch, tokens)` int64 classes, -100 for a token that does not count.
+            output_hidden_states: As in `ElmoModel`.
+
+        Raises:
+            ValueError: If an argument has the wrong shape, dtype or range.
+        """
+        if labels is not None:
+            check_token_mask("labels", labels, input_ids)
+            check_labels(labels, self.num_labels, "num_labels")
+        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
+        logits = self.classifier(self.dropout(outputs.last_hidden_state))
+        loss = None if labels is None else _mean_cross_entropy(logits, labels)
+        return TokenClassifierOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
+
+
+class ElmoForQuestionAnswering(ElmoPreTrainedModel):
+    """ELMo with a classifier of the first and the last token of an answer."""
+
+    def __init__(self, config: ElmoConfig):
+        super().__init__(config)
+        _check_no_kept_boundaries(config, type(self).__name__)
+        self.elmo = ElmoModel(config)
+        self.dropout = nn.Dropout(config.classifier_dropout)
+        self.qa_outputs = nn.Linear(config.hidden_size, 2)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        start_positions: torch.LongTensor | None = None,
+        end_positions: torch.LongTensor | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> QuestionAnsweringModelOutput:
+        """Scores each token as first and as last of the answer.
+
+        Args:
+            input_ids: As in `ElmoModel`.
+            attention_mask: As in `ElmoModel`.
+            token_type_ids: As in `ElmoModel`. With `pair_encoding="joint"`, the default, the question is read before
+                the text; read separately, the text would not know the question.
+            start_positions: `(batch,)` int64, the first token of the answer; one past the last token or more if
+                truncation has removed the answer, which then does not count.
+            end_positions: `(batch,)` int64, the last token of the answer, likewise.
+            output_hidden_states: As in `ElmoModel`.
+
+        Raises:
+            ValueError: If an argument has the wrong shape, dtype or range.
+        """
+        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
+        start_logits, end_logits = self.qa_outputs(self.dropout(outputs.last_hidden_state)).unbind(-1)
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            losses = [
+                _position_loss(start_logits, start_positions, "start_positions"),
+                _position_loss(end_logits, end_positions, "end_positions"),
+            ]
+            loss = sum(losses) / 2
+        return QuestionAnsweringModelOutput(
+            loss=loss, start_logits=start_logits, end_logits=end_logits, hidden_states=outputs.hidden_states
+        )
+
+
+class ElmoForMultipleChoice(ElmoPreTrainedModel):
+    """ELMo with a score for each choice."""
+
+    def __init__(self, config: ElmoConfig):
+        super().__init__(config)
+        _check_no_kept_boundaries(config, type(self).__name__)
+        self.elmo = ElmoModel(config)
+        self.classifier = ElmoClassificationHead(config, 1)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        labels: torch.LongTensor | None = None,
+        output_hidden_states: bool | None = None,
+    ) -> MultipleChoiceModelOutput:
+        """Scores each choice.
+
+        Args:
+            input_ids: `(batch, choices, tokens, max_characters_per_token)` int64.
+            attention_mask: `(batch, choices, tokens)`.
+            token_type_ids: `(batch, choices, tokens)`.
+            labels: `(batch,)` int64, the right choice.
+            output_hidden_states: As in `ElmoModel`; the hidden states have `batch * choices` rows.
+
+        Raises:
+            ValueError: If an argument has the wrong shape, dtype or range.
+        """
+        if input_ids.dim() != 4:
+            raise ValueError(
+                f"input_ids must have 4 dimensions (batch, choices, tokens, characters), got {tuple(input_ids.shape)}"
+            )
+        choices = input_ids.shape[1]
+        if labels is not None:
+            check_labels(labels, choices, "the number of choices")
+        input_ids, attention_mask, token_type_ids = (
+            None if values is None else values.flatten(0, 1) for values in (input_ids, attention_mask, token_type_ids)
+        )
+        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
+        logits = self.classifier(outputs.last_hidden_state, outputs.attention_mask, token_type_ids)
+        logits = logits.view(-1, choices)
+        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+        return MultipleChoiceModelOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
+
+
+def check_input_ids(input_ids: torch.Tensor, config: ElmoConfig) -> None:
+    """Raises a `ValueError` unless the ids are what `ElmoModel` reads."""
+    if not isinstance(input_ids, torch.Tensor) or input_ids.dim() != 3:
+        given = tuple(input_ids.shape) if isinstance(input_ids, torch.Tensor) else type(input_ids).__name__
+        raise ValueError(f"input_ids must be a tensor of 3 dimensions (batch, tokens, characters), got {given}")
+    if input_ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"input_ids must be int64 or int32, got {input_ids.dtype}")
+    if input_ids.shape[-1] != config.max_characters_per_token:
+        raise ValueError(
+            f"input_ids must have max_characters_per_token={config.max_characters_per_token} characters a token, "
+            f"got {input_ids.shape[-1]} (shape {tuple(input_ids.shape)})"
+        )
+    if torch.compiler.is_compiling():
+        return  # what follows reads sizes and values that are not known yet
+    if input_ids.numel() == 0:
+        raise ValueError(f"input_ids must hold at least one row of at least one token, got {tuple(input_ids.shape)}")
+    smallest, largest = (int(value) for value in torch.aminmax(input_ids))
+    if smallest < 0 or largest >= config.char_vocab_size:
+        raise ValueError(
+            f"input_ids must be in [0, char_vocab_size={config.char_vocab_size}), got {smallest}..{largest}"
+        )
+
+
+def check_token_mask(name: str, values: torch.Tensor | None, input_ids: torch.Tensor) -> None:
+    """Raises a `ValueError` unless there is one value a token."""
+    if values is not None and values.shape != input_ids.shape[:2]:
+        raise ValueError(
+            f"{name} must have one value a token, shape {tuple(input_ids.shape[:2])}, got {tuple(values.shape)}"
+        )
+
+
+def check_labels(labels: torch.Tensor, num_classes: int, what: str) -> None:
+    """Raises a `ValueError` unless all labels are -100 or in `[0, num_classes)`."""
+    if labels.is_floating_point():
+        raise ValueError(f"labels must be integers, got {labels.dtype}")
+    if torch.compiler.is_compiling():
+        return
+    wrong = labels[((labels < 0) & (labels != -100)) | (labels >= num_classes)]
+    if wrong.numel():
+        raise ValueError(f"labels must be -100 or in [0, {num_classes}) ({what}), got {int(wrong[0])}")
+
+
+def _check_no_kept_boundaries(config: ElmoConfig, name: str) -> None:
+    if config.keep_sentence_boundaries:
+        raise ValueError(
+            f"keep_sentence_boundaries=True is for ElmoModel; {name} needs one vector for each input token"
+        )
+
+
+def _mean_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy over the labels that are not -100; 0 if there are none."""
+    total = nn.functional.cross_entropy(
+        logits.flatten(0, -2).float(), labels.flatten(), ignore_index=-100, reduction="sum"
+    )
+    return total / (labels != -100).sum().clamp(min=1)
+
+
+def _position_loss(logits: torch.Tensor, positions: torch.Tensor, name: str) -> torch.Tensor:
+    positions = positions.reshape(-1)
+    if not torch.compiler.is_compiling() and int(positions.min()) < 0:
+        raise ValueError(f"{name} must be 0 or more, got {int(positions.min())}")
+    tokens = logits.shape[1]
+    return _mean_cross_entropy(logits, torch.where(positions < tokens, positions, -100))
+
+
+def _init_scaled(linear: nn.Linear, bias: float = 0.0) -> None:
+    """Weights from N(0, 1 / sqrt(inputs)), as bilm-tf's highway, projection and softmax layers."""
+    init.normal_(linear.weight, mean=0.0, std=linear.in_features**-0.5)
+    init.constant_(linear.bias, bias)
+
+
+__all__ = [
+    "ElmoForMultipleChoice",
+    "ElmoForPreTraining",
+    "ElmoForQuestionAnswering",
+    "ElmoForSequenceClassification",
+    "ElmoForTokenClassification",
+    "ElmoModel",
+    "ElmoPreTrainedModel",
+]

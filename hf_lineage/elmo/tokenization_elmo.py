@@ -1,0 +1,508 @@
+"""Tokenizer of ELMo: text to words, words to rows of byte ids."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import regex
+from transformers import BatchEncoding, PreTrainedTokenizer
+from transformers.tokenization_utils_base import PaddingStrategy, TruncationStrategy
+from transformers.utils import to_py_obj
+
+from .packing_elmo import BEGIN_OF_SENTENCE, BEGIN_OF_WORD, END_OF_SENTENCE, END_OF_WORD, PADDING
+
+VOCAB_FILES_NAMES = {"vocab_file": "vocab.txt"}
+
+_CHARACTER = r"[[\p{L}\p{M}\p{N}_]--\p{Han}]"
+_CLITIC = r"['’](?:s|m|re|ve|ll|d)\b"
+# English clitics part from their word as in the Penn Treebank ("do n't", "John 's"), on which ELMo's training text was
+# tokenized; ideographs stand alone, as there is no space between Chinese words; everything else is cut at punctuation.
+_WORDS = regex.compile(
+    rf"""
+    {_CHARACTER}+?(?=n['’]t\b) | n['’]t\b | {_CLITIC}
+    | \d+(?:[.,:]\d+)+
+    | (?:\p{{L}}\.){{2,}}
+    | \p{{Han}}
+    | {_CHARACTER}+(?:(?!{_CLITIC})[-'’]{_CHARACTER}+)*
+    | \.{{2,}} | -{{2,}}
+    | \S
+    """,
+    regex.VERBOSE | regex.IGNORECASE | regex.VERSION1,
+)
+_NOT_SPACE = regex.compile(r"\S+")
+
+CharacterIds = tuple[int, ...]
+
+
+class Word(NamedTuple):
+    """A word of the input: its text, its place in the text or the list of words, and which sentence it is from."""
+
+    text: str
+    start: int
+    end: int
+    index: int
+    sentence: int
+
+
+class ElmoBatchEncoding(BatchEncoding):
+    """A `BatchEncoding` that knows which word each token is."""
+
+    words: list[list[Word | None]]
+
+    def word_ids(self, batch_index: int = 0) -> list[int | None]:
+        """Index of each token's word in its sentence, `None` for sentence boundaries and padding."""
+        return [None if word is None else word.index for word in self.words[batch_index]]
+
+    def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
+        """0 for a token of the first sentence, 1 for one of the second, `None` for sentence boundaries and padding."""
+        return [None if word is None else word.sentence for word in self.words[batch_index]]
+
+    def tokens(self, batch_index: int = 0) -> list[str | None]:
+        """The text of each token, `None` for sentence boundaries and padding."""
+        return [None if word is None else word.text for word in self.words[batch_index]]
+
+
+class ElmoTokenizer(PreTrainedTokenizer):
+    r"""Splits text into words and gives each word as a row of byte ids, as ELMo's character encoder reads it.
+
+    A row is: begin of word (259), each byte of the word's UTF-8 form plus one (1-256), end of word (260), then padding
+    (261) up to `max_characters_per_token`; a longer word loses its last bytes. The begin of sentence `<S>` is the
+    single character 257, the end of sentence `</S>` 258, and a padding token is a row of zeros. Nothing is lower-cased
+    or normalized, and no word is unknown. (AllenNLP, `ELMoTokenCharactersIndexer`; bilm-tf, `UnicodeCharsVocabulary`.)
+
+    So `input_ids` are `(batch, tokens, characters)`, and "an id" is a tuple of `max_characters_per_token` integers.
+    `token_type_ids` tell the sentences of a pair apart.
+
+    Args:
+        vocab_file (`str`, *optional*):
+            Word vocabulary of the pretraining softmax, one word a line, beginning with `<S>`, `</S>` and `<UNK>`. Only
+            `convert_tokens_to_word_ids` needs it.
+        max_characters_per_token (`int`, defaults to 50):
+            Length of a row; must be the model's.
+        text_split (`str`, defaults to `"words"`):
+            How plain text becomes words: `"words"` cuts at white space and punctuation, parts English clitics from
+            their word and ideographs from each other; `"whitespace"` cuts at white space only, for text that is
+            tokenized already. Lists of words (`is_split_into_words=True`) are taken as they are.
+        add_sentence_boundaries (`bool`, defaults to `False`):
+            Whether to put `<S>` and `</S>` around each sentence. Leave it to the model (`config
+            .add_sentence_boundaries`), or switch it on here and off there.
+        bos_token, eos_token, unk_token, pad_token (`str`):
+            Names of the begin of sentence, the end of sentence, the unknown word of the word vocabulary, and padding.
+            The names of the first two in a text stand for the boundaries themselves, as in AllenNLP.
+
+    Raises:
+        ValueError: If an argument is out of range or the vocabulary file is not as described.
+
+    Example:
+
+    ```python
+    >>> from hf_lineage import ElmoTokenizer
+
+    >>> tokenizer = ElmoTokenizer()
+    >>> tokenizer.tokenize("It isn't over.")
+    ['It', 'is', "n't", 'over', '.']
+    >>> tokenizer("It isn't over.", return_tensors="pt").input_ids.shape
+    torch.Size([1, 5, 50])
+    ```
+    """
+
+    vocab_files_names = VOCAB_FILES_NAMES
+    model_input_names = ("input_ids", "token_type_ids", "attention_mask")
+
+    def __init__(
+        self,
+        vocab_file: str | None = None,
+        max_characters_per_token: int = 50,
+        text_split: str = "words",
+        add_sentence_boundaries: bool = False,
+        bos_token: str = "<S>",
+        eos_token: str = "</S>",
+        unk_token: str = "<UNK>",
+        pad_token: str = "<pad>",
+        **kwargs,
+    ):
+        if not isinstance(max_characters_per_token, int) or max_characters_per_token < 3:
+            raise ValueError(
+                f"max_characters_per_token must be an integer of at least 3, got {max_characters_per_token!r}"
+            )
+        if text_split not in ("words", "whitespace"):
+            raise ValueError(f"text_split must be 'words' or 'whitespace', got {text_split!r}")
+        self.max_characters_per_token = max_characters_per_token
+        self.text_split = text_split
+        self.add_sentence_boundaries = add_sentence_boundaries
+        self.word_vocabulary: dict[str, int] = {}
+        super().__init__(
+            max_characters_per_token=max_characters_per_token,
+            text_split=text_split,
+            add_sentence_boundaries=add_sentence_boundaries,
+            bos_token=bos_token,
+            eos_token=eos_token,
+            unk_token=unk_token,
+            pad_token=pad_token,
+            **kwargs,
+        )
+        if vocab_file is not None:
+            self.word_vocabulary = read_word_vocabulary(vocab_file, (str(bos_token), str(eos_token), str(unk_token)))
+
+    @property
+    def pad_token_id(self) -> int:
+        """The number that a padding row consists of."""
+        return 0
+
+    @property
+    def bos_token_id(self) -> int:
+        """Id of the begin of sentence in the word vocabulary, as in `ElmoConfig`; its row is no integer."""
+        return 0
+
+    @property
+    def eos_token_id(self) -> int:
+        """Id of the end of sentence in the word vocabulary, as in `ElmoConfig`; its row is no integer."""
+        return 1
+
+    @property
+    def unk_token_id(self) -> int:
+        """Id of the unknown word in the word vocabulary, as in `ElmoConfig`; no word's row is unknown."""
+        return 2
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of different characters, padding included."""
+        return PADDING + 1
+
+    def get_vocab(self) -> dict[str, CharacterIds]:
+        """The words of a single ASCII character, and the special and added tokens; every other word is known too."""
+        words = [chr(code) for code in range(33, 127)]
+        added = getattr(self, "_added_tokens_encoder", {})
+        return {word: self._convert_token_to_id(word) for word in [*words, *added]}
+
+    def _split(self, text: str, sentence: int) -> list[Word]:
+        pattern = _NOT_SPACE if self.text_split == "whitespace" else _WORDS
+        spans, offset = [], 0
+        pieces = [text] if self.text_split == "whitespace" else self.tokens_trie.split(text)
+        for piece in pieces:
+            if piece in self._added_tokens_encoder:
+                spans.append((offset, offset + len(piece)))
+            else:
+                spans += [(offset + match.start(), offset + match.end()) for match in pattern.finditer(piece)]
+            offset += len(piece)
+        return [Word(text[start:end], start, end, index, sentence) for index, (start, end) in enumerate(spans)]
+
+    def tokenize(self, text: str, **kwargs) -> list[str]:
+        """Splits text into words."""
+        return [word.text for word in self._split(text, 0)]
+
+    def _words(self, text: str | Sequence[str], is_split_into_words: bool, sentence: int) -> list[Word]:
+        if is_split_into_words:
+            wrong = [word for word in text if not isinstance(word, str)]
+            if isinstance(text, str) or wrong:
+                given = f"a list with {wrong[0]!r}" if wrong else repr(text)
+                raise ValueError(f"with is_split_into_words=True a sentence must be a list of strings, got {given}")
+            return [Word(word, 0, len(word), index, sentence) for index, word in enumerate(text)]
+        if not isinstance(text, str):
+            raise ValueError(
+                f"a text must be a string, or a list of words with is_split_into_words=True; got {type(text).__name__}"
+            )
+        return self._split(text, sentence)
+
+    def _encode_plus(
+        self,
+        text,
+        text_pair=None,
+        add_special_tokens: bool = True,
+        padding_strategy: PaddingStrategy = PaddingStrategy.DO_NOT_PAD,
+        truncation_strategy: TruncationStrategy = TruncationStrategy.DO_NOT_TRUNCATE,
+        max_length: int | None = None,
+        stride: int = 0,
+        is_split_into_words: bool = False,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_tensors=None,
+        return_token_type_ids: bool | None = None,
+        return_attention_mask: bool | None = None,
+        return_overflowing_tokens: bool = False,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        return_length: bool = False,
+        verbose: bool = True,
+        **kwargs,
+    ) -> ElmoBatchEncoding:
+        rows, is_batch = _as_batch(text, text_pair, is_split_into_words)
+        encoded = [
+            self._encode_row(
+                *row,
+                is_split_into_words,
+                return_offsets_mapping,
+                add_special_tokens=add_special_tokens,
+                truncation=truncation_strategy.value,
+                max_length=max_length,
+                stride=stride,
+                return_token_type_ids=return_token_type_ids,
+                return_attention_mask=False,
+                return_overflowing_tokens=return_overflowing_tokens,
+                return_special_tokens_mask=return_special_tokens_mask,
+                return_length=return_length,
+                verbose=verbose,
+            )
+            for row in rows
+        ]
+        words = [words for _, words in encoded]
+        data: dict[str, Any] = {}
+        for fields, _ in encoded:
+            for name, value in fields.items():
+                data.setdefault(name, []).append(value)
+        offsets = data.pop("offset_mapping", None)
+        if return_tensors:  # of a length that differs from row to row
+            data.pop("overflowing_tokens", None)
+            data.pop("num_truncated_tokens", None)
+        padding_side = padding_side or self.padding_side
+        padded = self.pad(
+            data,
+            padding=padding_strategy.value,
+            max_length=max_length,
+            pad_to_multiple_of=pad_to_multiple_of,
+            padding_side=padding_side,
+            return_attention_mask=return_attention_mask,
+            return_tensors=return_tensors,
+        )
+        lengths = [len(ids) for ids in padded["input_ids"]]
+        words = [_padded(row, length, None, padding_side) for row, length in zip(words, lengths, strict=True)]
+        if offsets is not None:
+            offsets = [_padded(row, n, (0, 0), padding_side) for row, n in zip(offsets, lengths, strict=True)]
+            padded["offset_mapping"] = BatchEncoding({"": offsets}, tensor_type=return_tensors)[""]
+        if not is_batch and not return_tensors:
+            padded = {name: value[0] for name, value in padded.items()}
+        encoding = ElmoBatchEncoding(dict(padded))
+        encoding.words = words
+        return encoding
+
+    def _encode_row(
+        self, text, text_pair, is_split_into_words: bool, return_offsets_mapping: bool, **options
+    ) -> tuple[dict[str, Any], list[Word | None]]:
+        """Encodes one sentence or pair. Truncation and the like work on the words' numbers, which then become rows."""
+        words = self._words(text, is_split_into_words, 0)
+        first = list(range(len(words)))
+        second = None
+        if text_pair is not None:
+            words += self._words(text_pair, is_split_into_words, 1)
+            second = list(range(len(first), len(words)))
+        fields = dict(self.prepare_for_model(first, second, **options))
+        aligned = [words[number] if isinstance(number, int) else None for number in fields["input_ids"]]
+        for name in ("input_ids", "overflowing_tokens"):
+            if name in fields:
+                fields[name] = [
+                    self._row(words[number].text) if isinstance(number, int) else number for number in fields[name]
+                ]
+        if return_offsets_mapping:
+            fields["offset_mapping"] = [(0, 0) if word is None else (word.start, word.end) for word in aligned]
+        return fields, aligned
+
+    def build_inputs_with_special_tokens(self, token_ids_0: list, token_ids_1: list | None = None) -> list:
+        """Puts the boundaries around each sentence, if `add_sentence_boundaries`."""
+        sentences = [token_ids_0] if token_ids_1 is None else [token_ids_0, token_ids_1]
+        if not self.add_sentence_boundaries:
+            return [token_id for sentence in sentences for token_id in sentence]
+        begin, end = self._convert_token_to_id(self.bos_token), self._convert_token_to_id(self.eos_token)
+        return [token_id for sentence in sentences for token_id in (begin, *sentence, end)]
+
+    def create_token_type_ids_from_sequences(self, token_ids_0: list, token_ids_1: list | None = None) -> list[int]:
+        """0 for the first sentence and 1 for the second, their boundaries included."""
+        added = 2 * int(self.add_sentence_boundaries)
+        second = 0 if token_ids_1 is None else len(token_ids_1) + added
+        return [0] * (len(token_ids_0) + added) + [1] * second
+
+    def get_special_tokens_mask(
+        self, token_ids_0: list, token_ids_1: list | None = None, already_has_special_tokens: bool = False
+    ) -> list[int]:
+        """1 for a sentence boundary (or padding, in ids that are complete already), 0 for a word."""
+        if already_has_special_tokens:
+            special = {self._convert_token_to_id(token) for token in (self.bos_token, self.eos_token, self.pad_token)}
+            return [int(tuple(row) in special) for row in token_ids_0]
+        around = [1] * int(self.add_sentence_boundaries)
+        mask = [*around, *([0] * len(token_ids_0)), *around]
+        return mask if token_ids_1 is None else [*mask, *around, *([0] * len(token_ids_1)), *around]
+
+    def pad(
+        self,
+        encoded_inputs,
+        padding: bool | str | PaddingStrategy = True,
+        max_length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_attention_mask: bool | None = None,
+        return_tensors=None,
+        verbose: bool = True,
+    ) -> BatchEncoding:
+        """Pads encoded sentences; arguments as in `PreTrainedTokenizerBase.pad`.
+
+        The base class takes ids for integers, so the rows wait aside while it pads their numbers.
+        """
+        if isinstance(encoded_inputs, (list, tuple)) and encoded_inputs and isinstance(encoded_inputs[0], Mapping):
+            names = encoded_inputs[0].keys()
+            encoded_inputs = {name: [example[name] for example in encoded_inputs] for name in names}
+        if "input_ids" not in encoded_inputs:
+            raise ValueError(f"the encodings to pad must have input_ids, got {list(encoded_inputs)}")
+        data = {name: to_py_obj(value) for name, value in encoded_inputs.items()}
+        is_batch = _depth(data["input_ids"]) != 2
+        sentences = data["input_ids"] if is_batch else [data["input_ids"]]
+        rows = [None, *(row for sentence in sentences for row in sentence)]
+        rows[self.pad_token_id] = (0,) * self.max_characters_per_token
+        numbers = iter(range(1, len(rows)))
+        numbered = [[next(numbers) for _ in sentence] for sentence in sentences]
+        data["input_ids"] = numbered if is_batch else numbered[0]
+        padded = super().pad(
+            data,
+            padding=padding,
+            max_length=max_length,
+            pad_to_multiple_of=pad_to_multiple_of,
+            padding_side=padding_side,
+            return_attention_mask=return_attention_mask,
+            return_tensors=None,
+            verbose=verbose,
+        )
+        padded = dict(padded)
+        sentences = padded["input_ids"] if is_batch else [padded["input_ids"]]
+        sentences = [[rows[number] for number in sentence] for sentence in sentences]
+        padded["input_ids"] = sentences if is_batch else sentences[0]
+        if return_tensors and len({len(sentence) for sentence in sentences}) == 1:
+            # one pass over the numbers; and a batch without a single word keeps its dtype and rank
+            array = np.array(sentences, dtype=np.int64).reshape(len(sentences), -1, self.max_characters_per_token)
+            padded["input_ids"] = array if is_batch else array[0]
+        return BatchEncoding(padded, tensor_type=return_tensors)
+
+    def _row(self, word: str) -> CharacterIds:
+        """The row of a word in a text. Padding's name is a word like any other there."""
+        if word == self.bos_token:
+            return _boundary_row(BEGIN_OF_SENTENCE, self.max_characters_per_token)
+        if word == self.eos_token:
+            return _boundary_row(END_OF_SENTENCE, self.max_characters_per_token)
+        return _word_row(word, self.max_characters_per_token)
+
+    def _convert_token_to_id(self, token: str) -> CharacterIds:
+        return (0,) * self.max_characters_per_token if token == self.pad_token else self._row(token)
+
+    def _convert_token_to_id_with_added_voc(self, token: str) -> CharacterIds:
+        return self._convert_token_to_id(token)
+
+    def _convert_id_to_token(self, index: Sequence[int]) -> str:
+        row = tuple(index)
+        for token in (self.pad_token, self.bos_token, self.eos_token):
+            if row == self._convert_token_to_id(token):
+                return token
+        # read up to the end of the word, so that nothing behind it counts; a cut last character is dropped
+        body = row[1 : row.index(END_OF_WORD)] if END_OF_WORD in row else row[1:]
+        return bytes(value - 1 for value in body if 1 <= value <= 256).decode("utf-8", errors="ignore")
+
+    def convert_ids_to_tokens(self, ids, skip_special_tokens: bool = False) -> str | list[str]:
+        """Converts one row to its word, or a list of rows to a list of words."""
+        ids = to_py_obj(ids)
+        if _depth(ids) == 1 and len(ids):
+            return self._convert_id_to_token(ids)
+        tokens = [self._convert_id_to_token(row) for row in ids]
+        special = {self.pad_token, self.bos_token, self.eos_token}
+        return [token for token in tokens if not (skip_special_tokens and token in special)]
+
+    def decode(self, token_ids, skip_special_tokens: bool = False, **kwargs) -> str | list[str]:
+        """Joins words by spaces: one row or a list of rows to a string, a batch of lists to a list of strings.
+
+        Padding never shows.
+        """
+        token_ids = to_py_obj(token_ids)
+        depth = _depth(token_ids)
+        if depth == 3:
+            return [self.decode(sentence, skip_special_tokens) for sentence in token_ids]
+        rows = [token_ids] if depth == 1 and len(token_ids) else token_ids
+        tokens = self.convert_ids_to_tokens(rows, skip_special_tokens)
+        return " ".join(token for token in tokens if token != self.pad_token)
+
+    def convert_tokens_to_word_ids(self, tokens: Sequence[str]) -> list[int]:
+        """Ids of words in the word vocabulary, the labels of `ElmoForPreTraining`.
+
+        Args:
+            tokens: Words, as `tokenize` gives them.
+
+        Raises:
+            ValueError: If the tokenizer has no word vocabulary.
+        """
+        if not self.word_vocabulary:
+            raise ValueError("this tokenizer has no word vocabulary: give ElmoTokenizer a vocab_file")
+        return [self.word_vocabulary.get(token, self.unk_token_id) for token in tokens]
+
+    def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:
+        """Writes the word vocabulary, if there is one."""
+        if not self.word_vocabulary:
+            return ()
+        prefix = f"{filename_prefix}-" if filename_prefix else ""
+        path = os.path.join(save_directory, prefix + VOCAB_FILES_NAMES["vocab_file"])
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word}\n" for word in self.word_vocabulary)
+        return (path,)
+
+
+def read_word_vocabulary(path: str, first: tuple[str, str, str]) -> dict[str, int]:
+    """Reads a bilm-tf vocabulary: one word a line, by descending frequency, behind the three special words.
+
+    Args:
+        path: The file, UTF-8.
+        first: The special words, which must be the first three lines in this order.
+
+    Raises:
+        ValueError: If the file begins otherwise or has a word twice.
+    """
+    with open(path, encoding="utf-8", newline="\n") as file:
+        words = [line.rstrip("\r\n") for line in file]
+    if tuple(words[:3]) != first:
+        raise ValueError(f"{path} must begin with the lines {', '.join(first)}, it begins with {', '.join(words[:3])}")
+    vocabulary = {word: index for index, word in enumerate(words)}
+    if len(vocabulary) != len(words):
+        repeated = next(word for index, word in enumerate(words) if vocabulary[word] != index)
+        raise ValueError(f"{path} has the word {repeated!r} more than once")
+    return vocabulary
+
+
+def _as_batch(text, text_pair, is_split_into_words: bool) -> tuple[list[tuple], bool]:
+    """Rows of (sentence, second sentence or `None`), and whether the input was a batch."""
+    sequences = (list, tuple)
+    if is_split_into_words:
+        is_batch = isinstance(text, sequences) and len(text) > 0 and isinstance(text[0], sequences)
+    else:
+        is_batch = isinstance(text, sequences)
+    if not is_batch:
+        return [(text, text_pair)], False
+    if text_pair is not None:
+        if not isinstance(text_pair, sequences) or len(text_pair) != len(text):
+            raise ValueError(f"text_pair must be a batch of the same length as text, {len(text)}")
+        return list(zip(text, text_pair, strict=True)), True
+    pair_types = (tuple,) if is_split_into_words else sequences
+    rows = [tuple(row) if isinstance(row, pair_types) and len(row) == 2 else (row, None) for row in text]
+    return rows, True
+
+
+def _padded(values: list, length: int, value: Any, side: str) -> list:
+    missing = [value] * (length - len(values))
+    return values + missing if side == "right" else missing + values
+
+
+def _depth(values: Any) -> int:
+    """How deep lists are nested, where empty ones do not count: 1 for a row, 2 for a sentence, 3 for a batch."""
+    depth = 0
+    while isinstance(values, (list, tuple)):
+        depth += 1
+        values = next((value for value in values if not isinstance(value, (list, tuple)) or value), None)
+    return depth
+
+
+@lru_cache(maxsize=1 << 16)
+def _word_row(word: str, length: int) -> CharacterIds:
+    body = word.encode("utf-8", "ignore")[: length - 2]
+    row = (BEGIN_OF_WORD, *(byte + 1 for byte in body), END_OF_WORD)
+    return row + (PADDING,) * (length - len(row))
+
+
+@lru_cache
+def _boundary_row(boundary: int, length: int) -> CharacterIds:
+    return (BEGIN_OF_WORD, boundary, END_OF_WORD, *((PADDING,) * (length - 3)))
+
+
+__all__ = ["ElmoBatchEncoding", "ElmoTokenizer", "read_word_vocabulary"]

@@ -1,0 +1,63 @@
+"""Writing files and folders so that a kill at any moment leaves nothing half-written under a final name."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
+    """Gives a temporary file beside `path` to write to, and renames it to `path` if the block ends well."""
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        yield Path(temporary)
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's files are private
+        os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike, overwrite: bool = False) -> Iterator[Path]:
+    """Gives a temporary folder beside `path` to fill, and renames it to `path` if the block ends well.
+
+    Args:
+        path: The folder; missing parents are made.
+        overwrite: Whether a folder that stands there already, with something in it, may be replaced.
+
+    Raises:
+        ValueError: If something stands there and may not be replaced.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path} must be a folder, but a file of that name exists")
+    if path.is_dir() and any(path.iterdir()) and not overwrite:
+        raise ValueError(f"{path} exists and is not empty: choose another folder or say that it may be overwritten")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        yield temporary
+        os.chmod(temporary, 0o777 & ~_umask())
+        if path.exists():
+            replaced = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+            os.replace(path, replaced)
+            os.replace(temporary, path)
+            shutil.rmtree(replaced)
+        else:
+            os.replace(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+__all__ = ["atomic_file", "atomic_folder"]
