@@ -42,7 +42,7 @@ class ElmoConfig(PreTrainedConfig):
             them already (`ElmoTokenizer(add_sentence_boundaries=True)`).
         keep_sentence_boundaries (`bool`, defaults to `False`):
             Whether the outputs keep the vectors of the boundaries that the model has put around a sentence. They are
-            then two tokens longer than the input and padded on the right, and their `attention_mask` tells the padding.
+            then two tokens longer than the input and padded on the right; `attention_mask` in the output tells where.
         pair_encoding (`str`, defaults to `"joint"`):
             How the two sentences of a pair, told apart by `token_type_ids`, are encoded: `"joint"` reads them as one
             stream with an end and a begin of sentence between them, as the language model read its training text;

@@ -349,10 +349,34 @@ def unpacked_archive(archive: StrPath) -> Iterator[tuple[Path, Path, Path | None
         yield options, weights, vocabulary
 
 
+@contextmanager
+def opened_vocabulary(path: StrPath) -> Iterator[Path]:
+    """Gives the path of a plain vocabulary file, unpacked for the time of the block if `path` ends in `.gz`.
+
+    Raises:
+        ValueError: If there is no such file or it is no complete gzip file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"no vocabulary file {path}")
+    if path.suffix != ".gz":
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / path.stem
+        try:
+            with gzip.open(path) as source, open(plain, "wb") as copy:
+                shutil.copyfileobj(source, copy)
+        except (OSError, EOFError) as error:
+            raise ValueError(f"{path} is not a complete gzip file: {error}") from error
+        yield plain
+
+
 __all__ = [
     "config_from_options",
     "convert_elmo_checkpoint",
     "export_elmo_checkpoint",
+    "opened_vocabulary",
     "options_from_config",
     "unpacked_archive",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import nn
+from torch._higher_order_ops.scan import scan
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_elmo import ElmoConfig
@@ -99,29 +100,52 @@ class ElmoLstmLayer(GradientCheckpointingLayer):
         self.proj_clip = config.proj_clip if config.use_lstm_projection else None
 
     def forward(
-        self, inputs: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor, lengths: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        self, inputs: torch.Tensor, state: torch.Tensor, lengths: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Reads a batch of sequences.
 
         Args:
             inputs: `(sequences, length, projection_size)`.
-            hidden: `(sequences, projection_size)`, the output before the first step.
-            cell: `(sequences, lstm_hidden_size)`, the cell before the first step.
+            state: `(sequences, projection_size + lstm_hidden_size)`, output and cell before the first step.
             lengths: `(sequences,)` int64.
 
         Returns:
-            The outputs `(sequences, length, projection_size)`, meaningless behind a sequence's end, and the output and
-            the cell at each sequence's own last step.
+            The outputs `(sequences, length, projection_size)`, meaningless behind a sequence's end, and the state
+            after each sequence's own last step.
         """
+        hidden, cell = state.split([inputs.shape[-1], state.shape[-1] - inputs.shape[-1]], -1)
+        # the input's part of the gates needs no recurrence: one large product for all steps
+        gates = self.input_linear(inputs.transpose(0, 1))
+        outputs, cells = (self._scanned if _is_exporting() else self._unrolled)(gates, hidden, cell)
+        state = torch.cat([_take_step(outputs, lengths), _take_step(cells, lengths)], -1)
+        return outputs[:, 1:], state
+
+    def _unrolled(
+        self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Outputs and cells `(sequences, 1 + length, ...)` from gates `(length, sequences, ...)`, the start first."""
         outputs, cells = [hidden], [cell]
-        # The input's part of the gates needs no recurrence: one large product for all steps. `unbind` has a backward
-        # pass linear in the number of steps, indexing would be quadratic.
-        for gates in self.input_linear(inputs.transpose(0, 1)).unbind(0):
-            hidden, cell = self._step(gates, hidden, cell)
+        for gates_of_step in gates.unbind(0):  # its backward pass is linear in the steps, that of indexing quadratic
+            hidden, cell = self._step(gates_of_step, hidden, cell)
             outputs.append(hidden)
             cells.append(cell)
-        stacked = torch.stack(outputs, 1)
-        return stacked[:, 1:], _take_step(stacked, lengths), _take_step(torch.stack(cells, 1), lengths)
+        return torch.stack(outputs, 1), torch.stack(cells, 1)
+
+    def _scanned(
+        self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same as an operator over the steps, so that an exported graph takes any length."""
+
+        def step(carry, gates_of_step):
+            carry = self._step(gates_of_step, *carry)
+            return carry, tuple(value.clone() for value in carry)
+
+        start = tuple(value.clone(memory_format=torch.contiguous_format) for value in (hidden, cell))
+        _, (outputs, cells) = scan(step, start, gates)
+        return (
+            torch.cat([hidden[None], outputs]).transpose(0, 1),
+            torch.cat([cell[None], cells]).transpose(0, 1),
+        )
 
     def _step(
         self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
@@ -145,52 +169,39 @@ class ElmoLstmEncoder(nn.Module):
         self.backward_layers = nn.ModuleList(ElmoLstmLayer(config) for _ in range(config.num_hidden_layers))
 
     def forward(
-        self, token_vectors: torch.Tensor, lengths: torch.Tensor, states: tuple[torch.Tensor, torch.Tensor]
-    ) -> tuple[list[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+        self, token_vectors: torch.Tensor, lengths: torch.Tensor, states: torch.Tensor
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Runs both directions.
 
         Args:
             token_vectors: `(sequences, length, projection_size)`.
             lengths: `(sequences,)` int64.
-            states: Outputs `(sequences, layers, 2, projection_size)` and cells `(sequences, layers, 2,
-                lstm_hidden_size)` before the first step, the forward direction first. The backward direction's first
-                step is at a sequence's end.
+            states: `(sequences, layers, 2, projection_size + lstm_hidden_size)`, output and cell before the first
+                step, the forward direction first. The backward direction's first step is at a sequence's end.
 
         Returns:
             The output of each layer, `(sequences, length, 2 * projection_size)`, and the states after the last step.
         """
         order = _reading_order(lengths, token_vectors.shape[1])
-        forward_outputs, forward_states = self._run(self.forward_layers, token_vectors, lengths, states, 0)
-        reverse = _reorder(token_vectors, order)
-        backward_outputs, backward_states = self._run(self.backward_layers, reverse, lengths, states, 1)
-        layers = [
-            torch.cat([ahead, _reorder(back, order)], -1)
-            for ahead, back in zip(forward_outputs, backward_outputs, strict=True)
-        ]
-        hidden, cell = (torch.stack(pair, 2) for pair in zip(forward_states, backward_states, strict=True))
-        return layers, (hidden, cell)
+        ahead, ahead_states = self._run(self.forward_layers, token_vectors, lengths, states[:, :, 0])
+        back, back_states = self._run(self.backward_layers, _reorder(token_vectors, order), lengths, states[:, :, 1])
+        layers = [torch.cat([one, _reorder(other, order)], -1) for one, other in zip(ahead, back, strict=True)]
+        return layers, torch.stack([ahead_states, back_states], 2)
 
     def _run(
-        self,
-        stack: nn.ModuleList,
-        inputs: torch.Tensor,
-        lengths: torch.Tensor,
-        states: tuple[torch.Tensor, torch.Tensor],
-        direction: int,
-    ) -> tuple[list[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
-        layers, hiddens, cells = [], [], []
+        self, stack: nn.ModuleList, inputs: torch.Tensor, lengths: torch.Tensor, states: torch.Tensor
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """Runs one direction on `(sequences, layers, projection_size + lstm_hidden_size)` states."""
+        layers, final_states = [], []
         for number, layer in enumerate(stack):
             # The residual adds the dropped-out input, as bilm-tf's DropoutWrapper is outside its ResidualWrapper, and
             # it stays outside the recurrence.
             inputs = self.dropout(inputs)
-            outputs, hidden, cell = layer(
-                inputs, states[0][:, number, direction], states[1][:, number, direction], lengths
-            )
+            outputs, state = layer(inputs, states[:, number], lengths)
             inputs = outputs + inputs if self.use_skip_connections and number > 0 else outputs
             layers.append(inputs)
-            hiddens.append(hidden)
-            cells.append(cell)
-        return layers, (torch.stack(hiddens, 1), torch.stack(cells, 1))
+            final_states.append(state)
+        return layers, torch.stack(final_states, 1)
 
 
 class ElmoScalarMix(nn.Module):
@@ -240,6 +251,11 @@ def layer_statistics(
     return statistics
 
 
+def _is_exporting() -> bool:
+    """Whether `torch.export` is tracing; before torch 2.7, which cannot tell, the steps are unrolled there too."""
+    return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()
+
+
 def _bounded(values: torch.Tensor, bound: float | None) -> torch.Tensor:
     return values.clamp(-bound, bound) if bound else values
 
@@ -251,7 +267,7 @@ def _take_step(steps: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
 
 def _reading_order(lengths: torch.Tensor, length: int) -> torch.Tensor:
     """`(sequences, length)` indices that reverse each sequence within its own length; their own inverse."""
-    steps = torch.arange(length, device=lengths.device).expand(len(lengths), -1)
+    steps = torch.arange(length, device=lengths.device).expand(lengths.shape[0], -1)
     return torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)
 
 

@@ -26,9 +26,8 @@ from .encoder_elmo import (
     ElmoScalarMix,
     layer_statistics,
 )
+from .heads_elmo import ElmoClassificationHead
 from .packing_elmo import PackedSequences, pack
-
-States = tuple[torch.Tensor, torch.Tensor]
 
 
 @dataclass
@@ -39,18 +38,20 @@ class ElmoModelOutput(ModelOutput):
         last_hidden_state: `(batch, tokens, hidden_size)`, the (first) scalar mix of the layers, zero at padding.
         hidden_states: With `output_hidden_states`, `num_hidden_layers + 1` tensors of the same shape: the context-free
             token vectors, twice side by side, then each LSTM layer, forward direction before backward.
-        final_states: After each row's last step, to be given as `initial_states` of the next batch: the outputs
-            `(batch, num_hidden_layers, 2, hidden_size // 2)` and the cells `(batch, num_hidden_layers, 2,
-            lstm_hidden_size)`. `None` where the sentences of pairs were read separately.
-        scalar_mixes: With `num_scalar_mixes > 1`, all mixes, `last_hidden_state` the first of them.
+        final_states: `(batch, num_hidden_layers, 2, hidden_size // 2 + lstm_hidden_size)`, output and cell of each
+            LSTM after a row's last step, the forward direction first; to be given as `initial_states` of the next
+            batch.
+            `None` where the sentences of pairs were read separately.
+        scalar_mixes: With `num_scalar_mixes > 1`, all mixes, `(batch, num_scalar_mixes, tokens, hidden_size)`;
+            `last_hidden_state` is the first.
         attention_mask: `(batch, tokens)` int64, the mask of the output; longer than the input's with
             `keep_sentence_boundaries`.
     """
 
     last_hidden_state: torch.FloatTensor | None = None
     hidden_states: tuple[torch.FloatTensor, ...] | None = None
-    final_states: States | None = None
-    scalar_mixes: tuple[torch.FloatTensor, ...] | None = None
+    final_states: torch.FloatTensor | None = None
+    scalar_mixes: torch.FloatTensor | None = None
     attention_mask: torch.LongTensor | None = None
 
 
@@ -76,7 +77,7 @@ class ElmoForPreTrainingOutput(ModelOutput):
     forward_loss: torch.FloatTensor | None = None
     backward_loss: torch.FloatTensor | None = None
     hidden_states: tuple[torch.FloatTensor, ...] | None = None
-    final_states: States | None = None
+    final_states: torch.FloatTensor | None = None
 
 
 class ElmoPreTrainedModel(PreTrainedModel):
@@ -133,7 +134,7 @@ class ElmoModel(ElmoPreTrainedModel):
             ElmoScalarMix(config) for _ in range(config.num_scalar_mixes if add_scalar_mix else 0)
         )
         self.dropout = nn.Dropout(config.dropout if add_scalar_mix else 0.0)
-        self._carried_states: States | None = None
+        self._carried_states: torch.Tensor | None = None
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -154,7 +155,7 @@ class ElmoModel(ElmoPreTrainedModel):
         input_ids: torch.LongTensor,
         attention_mask: torch.Tensor | None = None,
         token_type_ids: torch.LongTensor | None = None,
-        initial_states: States | None = None,
+        initial_states: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> ElmoModelOutput:
         """Computes a vector for each token.
@@ -183,7 +184,7 @@ class ElmoModel(ElmoPreTrainedModel):
             last_hidden_state=mixes[0],
             hidden_states=layers if output_hidden_states else None,
             final_states=final_states,
-            scalar_mixes=mixes if len(mixes) > 1 else None,
+            scalar_mixes=torch.stack(mixes, 1) if len(mixes) > 1 else None,
             attention_mask=mask.long(),
         )
 
@@ -192,8 +193,8 @@ class ElmoModel(ElmoPreTrainedModel):
         input_ids: torch.LongTensor,
         attention_mask: torch.Tensor | None = None,
         token_type_ids: torch.LongTensor | None = None,
-        initial_states: States | None = None,
-    ) -> tuple[PackedSequences, list[torch.Tensor], States | None]:
+        initial_states: torch.Tensor | None = None,
+    ) -> tuple[PackedSequences, list[torch.Tensor], torch.Tensor | None]:
         """Runs character encoder and LSTMs; arguments as in `forward`.
 
         Returns:
@@ -204,6 +205,8 @@ class ElmoModel(ElmoPreTrainedModel):
         check_input_ids(input_ids, config)
         check_token_mask("attention_mask", attention_mask, input_ids)
         check_token_mask("token_type_ids", token_type_ids, input_ids)
+        if token_type_ids is not None and not torch.compiler.is_compiling() and not token_type_ids.any():
+            token_type_ids = None  # single sentences
         separate = token_type_ids is not None and config.pair_encoding == "separate"
         if separate and (config.stateful or initial_states is not None):
             raise ValueError(
@@ -212,39 +215,34 @@ class ElmoModel(ElmoPreTrainedModel):
             )
         packed = pack(input_ids, attention_mask, token_type_ids, config.add_sentence_boundaries, separate)
         token_vectors = self.character_encoder(packed.character_ids)
-        states = self._starting_states(initial_states, len(packed.lengths), token_vectors)
+        states = self._starting_states(initial_states, packed.lengths.shape[0], token_vectors)
         layers, final_states = self.encoder(token_vectors, packed.lengths, states)
         if config.stateful:
             self._carry(final_states)
         return packed, [torch.cat([token_vectors, token_vectors], -1), *layers], None if separate else final_states
 
-    def _starting_states(self, initial_states: States | None, sequences: int, like: torch.Tensor) -> States:
+    def _starting_states(
+        self, initial_states: torch.Tensor | None, sequences: int, like: torch.Tensor
+    ) -> torch.Tensor:
         config = self.config
-        shapes = [
-            (sequences, config.num_hidden_layers, 2, size)
-            for size in (config.projection_size, config.lstm_hidden_size)
-        ]
+        shape = (sequences, config.num_hidden_layers, 2, config.projection_size + config.lstm_hidden_size)
         if initial_states is not None:
-            given = [tuple(state.shape) for state in initial_states]
-            if given != shapes:
-                raise ValueError(f"initial_states must be two tensors of shapes {shapes}, got {given}")
+            if initial_states.shape != shape:
+                raise ValueError(f"initial_states must have the shape {shape}, got {tuple(initial_states.shape)}")
             return initial_states
-        hidden, cell = (like.new_zeros(shape) for shape in shapes)
+        states = like.new_zeros(shape)
         if config.stateful and self._carried_states is not None:
             # as in both originals: a row without a predecessor starts from zero
-            rows = min(sequences, len(self._carried_states[0]))
-            hidden[:rows] = self._carried_states[0][:rows].to(hidden)
-            cell[:rows] = self._carried_states[1][:rows].to(cell)
-        return hidden, cell
+            rows = min(sequences, len(self._carried_states))
+            states[:rows] = self._carried_states[:rows].to(states)
+        return states
 
-    def _carry(self, final_states: States) -> None:
-        final_states = (final_states[0].detach(), final_states[1].detach())
+    def _carry(self, final_states: torch.Tensor) -> None:
+        """Keeps the states for the next batch; rows beyond this batch stay as they were, as in both originals."""
+        final_states = final_states.detach()
         if self._carried_states is not None:
-            rows = len(final_states[0])
-            final_states = tuple(
-                torch.cat([new, old[rows:].to(new)])
-                for new, old in zip(final_states, self._carried_states, strict=True)
-            )
+            beyond = self._carried_states[len(final_states) :]
+            final_states = torch.cat([final_states, beyond.to(final_states)])
         self._carried_states = final_states
 
     def _restored(self, layer: torch.Tensor, packed: PackedSequences) -> torch.Tensor:
@@ -295,7 +293,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         input_ids: torch.LongTensor,
         attention_mask: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
-        initial_states: States | None = None,
+        initial_states: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> ElmoForPreTrainingOutput:
         """Predicts each word from those before it and, by itself, from those behind it.
@@ -347,52 +345,6 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         at_end = torch.arange(length, device=labels.device) == packed.lengths[:, None] - 1
         symbols = torch.where(packed.is_boundary, self.config.bos_token_id, symbols)
         return torch.where(packed.is_boundary & at_end, self.config.eos_token_id, symbols)
-
-
-class ElmoClassificationHead(nn.Module):
-    """One vector of a sentence or a pair, then a classifier."""
-
-    def __init__(self, config: ElmoConfig, num_outputs: int):
-        super().__init__()
-        self.pooling = config.classifier_pooling
-        self.separate = config.pair_encoding == "separate"
-        size = config.hidden_size * (4 if self.separate else 1)
-        self.dropout = nn.Dropout(config.classifier_dropout)
-        hidden_size = config.classifier_hidden_size
-        self.dense = nn.Linear(size, hidden_size) if hidden_size else None
-        self.out_proj = nn.Linear(hidden_size or size, num_outputs)
-
-    def forward(
-        self, hidden_states: torch.Tensor, mask: torch.Tensor, token_type_ids: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Classifies `(batch, tokens, hidden_size)` vectors; the mask and the token types are `(batch, tokens)`."""
-        mask = mask.bool()
-        if self.separate:
-            second = torch.zeros_like(mask) if token_type_ids is None else token_type_ids != 0
-            u, v = self._pooled(hidden_states, mask & ~second), self._pooled(hidden_states, mask & second)
-            features = torch.cat([u, v, (u - v).abs(), u * v], -1)
-        else:
-            features = self._pooled(hidden_states, mask)
-        features = self.dropout(features)
-        if self.dense is not None:
-            features = self.dropout(torch.relu(self.dense(features)))
-        return self.out_proj(features)
-
-    def _pooled(self, hidden_states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """One `(batch, hidden_size)` vector of the tokens under the mask, zero if there are none."""
-        some = mask.any(1)[:, None]
-        if self.pooling == "mean":
-            pooled = (hidden_states * mask[..., None]).sum(1) / mask.sum(1).clamp(min=1)[:, None]
-        elif self.pooling == "max":
-            pooled = hidden_states.masked_fill(~mask[..., None], torch.finfo(hidden_states.dtype).min).amax(1)
-        else:
-            steps = torch.arange(mask.shape[1], device=mask.device)
-            first = torch.where(mask, steps, mask.shape[1] - 1).amin(1)
-            last = torch.where(mask, steps, 0).amax(1)
-            rows = torch.arange(len(mask), device=mask.device)
-            ahead, back = hidden_states.chunk(2, -1)
-            pooled = torch.cat([ahead[rows, last], back[rows, first]], -1)
-        return torch.where(some, pooled, 0)
 
 
 class ElmoForSequenceClassification(ElmoPreTrainedModel):

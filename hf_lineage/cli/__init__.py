@@ -1,0 +1,23 @@
+"""The `hf-lineage` command."""
+
+import sys
+
+import typer
+
+from . import convert, info
+
+app = typer.Typer(help="Tools for the models of hf-lineage.", no_args_is_help=True, add_completion=False)
+app.add_typer(convert.app, name="convert")
+app.command("info")(info.info)
+
+
+def main() -> None:
+    """Runs the command; an error in what the user gave is one line on stderr and exit status 2."""
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        print(f"hf-lineage: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+
+
+__all__ = ["app", "main"]

@@ -1,0 +1,67 @@
+"""`hf-lineage convert`: checkpoints in the formats of the original implementations."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Convert checkpoints of the original implementations.", no_args_is_help=True)
+
+
+@app.callback()
+def _convert() -> None:
+    pass
+
+
+@app.command()
+def elmo(
+    output: Annotated[Path, typer.Option(help="Folder to write the model and its tokenizer to.")],
+    options: Annotated[Path | None, typer.Option(help="options.json of bilm-tf, AllenNLP or NLPL.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="HDF5 file with the weights.")] = None,
+    archive: Annotated[Path | None, typer.Option(help="Zip of the NLPL repository, instead of both.")] = None,
+    vocabulary: Annotated[Path | None, typer.Option(help="Word vocabulary of the softmax, plain or .gz.")] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
+) -> None:
+    """Convert an ELMo model in the original format (options.json and HDF5)."""
+    from ..elmo.conversion_elmo import convert_elmo_checkpoint, opened_vocabulary, unpacked_archive
+    from ..elmo.tokenization_elmo import ElmoTokenizer
+    from ..files import atomic_folder
+
+    if (archive is None) != (options is not None and weights is not None) or (archive and (options or weights)):
+        raise ValueError("give both --options and --weights, or --archive alone")
+    with ExitStack() as stack:
+        if archive is not None:
+            options, weights, packed_vocabulary = stack.enter_context(unpacked_archive(archive))
+            vocabulary = vocabulary or packed_vocabulary
+        model = convert_elmo_checkpoint(options, weights)
+        vocab_file = None if vocabulary is None else stack.enter_context(opened_vocabulary(vocabulary))
+        tokenizer = ElmoTokenizer(
+            vocab_file=vocab_file, max_characters_per_token=model.config.max_characters_per_token
+        )
+        with atomic_folder(output, overwrite) as folder:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+    config = model.config
+    typer.echo(
+        f"{output}: {sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
+        f"{config.num_hidden_layers} LSTM layers of 2 x {config.lstm_hidden_size}, vectors of {config.hidden_size}, "
+        f"{len(tokenizer.word_vocabulary) or 'no'} words for a softmax"
+    )
+
+
+@app.command("elmo-export")
+def elmo_export(
+    model: Annotated[str, typer.Argument(help="Folder or Hub name of an ELMo model.")],
+    options: Annotated[Path, typer.Option(help="Where to write options.json.")],
+    weights: Annotated[Path, typer.Option(help="Where to write the HDF5 file.")],
+) -> None:
+    """Write an ELMo model in the original format, for bilm-tf and AllenNLP."""
+    from ..elmo.conversion_elmo import export_elmo_checkpoint
+    from ..elmo.modeling_elmo import ElmoModel
+
+    export_elmo_checkpoint(ElmoModel.from_pretrained(model), options, weights)
+    typer.echo(f"{options} and {weights} written")
+
+
+__all__ = ["app"]
