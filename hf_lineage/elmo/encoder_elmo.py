@@ -209,9 +209,12 @@ class ElmoScalarMix(nn.Module):
 
     def __init__(self, config: ElmoConfig):
         super().__init__()
-        is_learned = config.scalar_mix_parameters is None
-        self.weights = nn.Parameter(torch.zeros(config.num_hidden_layers + 1), requires_grad=is_learned)
-        self.gamma = nn.Parameter(torch.ones(1), requires_grad=is_learned)
+        weights, gamma = torch.zeros(config.num_hidden_layers + 1), torch.ones(1)
+        if config.scalar_mix_parameters is None:
+            self.weights, self.gamma = nn.Parameter(weights), nn.Parameter(gamma)
+        else:
+            self.register_buffer("weights", weights)
+            self.register_buffer("gamma", gamma)
 
     def forward(
         self, layers: Sequence[torch.Tensor], statistics: list[tuple[torch.Tensor, torch.Tensor]] | None = None

@@ -90,15 +90,30 @@ class ElmoPreTrainedModel(PreTrainedModel):
     supports_gradient_checkpointing = True
     _no_split_modules = ("ElmoCharacterEncoder", "ElmoLstmLayer")
 
+    def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
+        """Initializes one module.
+
+        transformers takes a module from outside that has no parameters of its own for loaded already, and would leave
+        out the modules that initialize their children. `_init_weights` needs no such care: it writes through
+        `transformers.initialization`, which spares what was loaded.
+        """
+        super()._initialize_weights(module)
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         """Initializes as bilm-tf does (`bilm/training.py`), the heads with `initializer_range`."""
         super()._init_weights(module)
         if isinstance(module, ElmoCharacterEncoder):
-            init.uniform_(module.embedding.weight, -1.0, 1.0)
-            init.zeros_(module.embedding.weight[0])
+            table = module.embedding.weight
+            init.uniform_(table, -1.0, 1.0)
+            if not getattr(table, "_is_hf_initialized", False):  # a slice would not know
+                init.zeros_(table[0])
             for convolution in module.convolutions:
-                init.uniform_(convolution.weight, -0.05, 0.05)
+                if self.config.char_cnn_activation == "relu":
+                    init.uniform_(convolution.weight, -0.05, 0.05)
+                else:
+                    inputs = convolution.in_channels * convolution.kernel_size[0]
+                    init.normal_(convolution.weight, mean=0.0, std=inputs**-0.5)
                 init.zeros_(convolution.bias)
             if isinstance(module.projection, nn.Linear):
                 _init_scaled(module.projection)
@@ -320,9 +335,10 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         forward_logits, backward_logits = self.lm_head(ahead[:, :-1]), self.lm_head(back[:, 1:])
         loss = forward_loss = backward_loss = None
         if labels is not None:
-            symbols = self._packed_labels(labels, packed)
+            symbols, at_end = self._packed_labels(labels, packed)
             forward_loss = _mean_cross_entropy(forward_logits, symbols[:, 1:])
-            backward_loss = _mean_cross_entropy(backward_logits, symbols[:, :-1])
+            # nothing stands behind the last symbol, from which the backward direction could predict it
+            backward_loss = _mean_cross_entropy(backward_logits, symbols.masked_fill(at_end, -100)[:, :-1])
             loss = (forward_loss + backward_loss) / 2
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
@@ -337,14 +353,17 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
             final_states=final_states,
         )
 
-    def _packed_labels(self, labels: torch.Tensor, packed: PackedSequences) -> torch.Tensor:
-        """Labels in the layout of the packed sequences, `(sequences, length)`, those of the boundaries filled in."""
+    def _packed_labels(self, labels: torch.Tensor, packed: PackedSequences) -> tuple[torch.Tensor, torch.Tensor]:
+        """Labels in the layout of the packed sequences, `(sequences, length)`, those of the boundaries filled in.
+
+        Also where each sequence has its last symbol, as a mask of the same shape.
+        """
         length = packed.character_ids.shape[1]
         target = torch.where(packed.token_mask, packed.positions, length)
         symbols = labels.new_full((labels.shape[0], length + 1), -100).scatter(1, target, labels)[:, :length]
         at_end = torch.arange(length, device=labels.device) == packed.lengths[:, None] - 1
         symbols = torch.where(packed.is_boundary, self.config.bos_token_id, symbols)
-        return torch.where(packed.is_boundary & at_end, self.config.eos_token_id, symbols)
+        return torch.where(packed.is_boundary & at_end, self.config.eos_token_id, symbols), at_end
 
 
 class ElmoForSequenceClassification(ElmoPreTrainedModel):

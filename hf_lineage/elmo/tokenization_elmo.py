@@ -346,7 +346,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
         data = {name: to_py_obj(value) for name, value in encoded_inputs.items()}
         is_batch = _depth(data["input_ids"]) != 2
         sentences = data["input_ids"] if is_batch else [data["input_ids"]]
-        rows = [None, *(row for sentence in sentences for row in sentence)]
+        rows = [None, *(tuple(row) for sentence in sentences for row in sentence)]
         rows[self.pad_token_id] = (0,) * self.max_characters_per_token
         numbers = iter(range(1, len(rows)))
         numbered = [[next(numbers) for _ in sentence] for sentence in sentences]

@@ -1,0 +1,25 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(autouse=True)
+def _one_seed():
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_threads():
+    """Several workers share the cores; more threads than one each would only wait for each other."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of reference data beside the checkout."""
+    if not SHARED.is_dir():
+        pytest.skip(f"needs the reference data in {SHARED.name}/ beside the checkout")
+    return SHARED
