@@ -1,5 +1,7 @@
 """Configuration of ELMo."""
 
+from typing import ClassVar
+
 from transformers import PreTrainedConfig
 
 
@@ -93,7 +95,7 @@ class ElmoConfig(PreTrainedConfig):
     """
 
     model_type = "elmo"
-    keys_to_ignore_at_inference = ("final_states", "scalar_mixes", "attention_mask")
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["final_states", "scalar_mixes", "attention_mask"]
 
     char_vocab_size: int = 262
     char_embedding_size: int = 16

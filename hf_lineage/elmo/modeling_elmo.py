@@ -4,6 +4,7 @@ Peters et al. 2018, "Deep contextualized word representations" (https://arxiv.or
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -88,7 +89,7 @@ class ElmoPreTrainedModel(PreTrainedModel):
     base_model_prefix = "elmo"
     main_input_name = "input_ids"
     supports_gradient_checkpointing = True
-    _no_split_modules = ("ElmoCharacterEncoder", "ElmoLstmLayer")
+    _no_split_modules: ClassVar[list[str]] = ["ElmoCharacterEncoder", "ElmoLstmLayer"]
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
         """Initializes one module.
@@ -283,7 +284,7 @@ class ElmoModel(ElmoPreTrainedModel):
 class ElmoForPreTraining(ElmoPreTrainedModel):
     """The bidirectional language model with its softmax over words, shared by both directions."""
 
-    _keys_to_ignore_on_load_unexpected = (r"elmo\.scalar_mixes\.",)
+    _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [r"elmo\.scalar_mixes\."]
 
     def __init__(self, config: ElmoConfig):
         super().__init__(config)

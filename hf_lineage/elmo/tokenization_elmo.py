@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import regex
@@ -109,7 +109,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
     """
 
     vocab_files_names = VOCAB_FILES_NAMES
-    model_input_names = ("input_ids", "token_type_ids", "attention_mask")
+    model_input_names: ClassVar[list[str]] = ["input_ids", "token_type_ids", "attention_mask"]
 
     def __init__(
         self,
