@@ -76,9 +76,7 @@ def train_elmo_tokenizer(
     with tempfile.TemporaryDirectory() as folder:
         vocab_file = Path(folder, "vocab.txt")
         vocab_file.write_text("".join(f"{word}\n" for word, _ in vocabulary), encoding="utf-8", newline="\n")
-        tokenizer = ElmoTokenizer(
-            str(vocab_file), text_split=text_split, max_characters_per_token=max_characters_per_token
-        )
+        tokenizer = ElmoTokenizer(vocab_file, text_split=text_split, max_characters_per_token=max_characters_per_token)
     for line in _lines(files, splitter, "coverage"):
         report.known += sum(word in tokenizer.word_vocabulary for word in line)
     with atomic_folder(output, overwrite) as temporary:

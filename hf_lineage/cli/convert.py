@@ -1,6 +1,6 @@
 """`hf-lineage convert`: checkpoints in the formats of the original implementations."""
 
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -28,16 +28,20 @@ def elmo(
     from ..elmo.tokenization_elmo import ElmoTokenizer
     from ..files import atomic_folder
 
-    if (archive is None) != (options is not None and weights is not None) or (archive and (options or weights)):
+    sources: AbstractContextManager[tuple[Path, Path, Path | None]]
+    if archive is not None and options is None and weights is None:
+        sources = unpacked_archive(archive)
+    elif archive is None and options is not None and weights is not None:
+        sources = nullcontext((options, weights, None))
+    else:
         raise ValueError("give both --options and --weights, or --archive alone")
     with ExitStack() as stack:
-        if archive is not None:
-            options, weights, packed_vocabulary = stack.enter_context(unpacked_archive(archive))
-            vocabulary = vocabulary or packed_vocabulary
-        model = convert_elmo_checkpoint(options, weights)
-        vocab_file = None if vocabulary is None else stack.enter_context(opened_vocabulary(vocabulary))
+        options_file, weight_file, packed_vocabulary = stack.enter_context(sources)
+        model = convert_elmo_checkpoint(options_file, weight_file)
+        vocab_file = vocabulary or packed_vocabulary
         tokenizer = ElmoTokenizer(
-            vocab_file=vocab_file, max_characters_per_token=model.config.max_characters_per_token
+            vocab_file=None if vocab_file is None else stack.enter_context(opened_vocabulary(vocab_file)),
+            max_characters_per_token=model.config.max_characters_per_token,
         )
         with atomic_folder(output, overwrite) as folder:
             model.save_pretrained(folder)

@@ -1,5 +1,6 @@
 """Configuration of ELMo."""
 
+from dataclasses import field
 from typing import ClassVar
 
 from transformers import PreTrainedConfig
@@ -100,7 +101,9 @@ class ElmoConfig(PreTrainedConfig):
     char_vocab_size: int = 262
     char_embedding_size: int = 16
     max_characters_per_token: int = 50
-    char_cnn_filters: list[list[int]] | None = None
+    char_cnn_filters: list[list[int]] = field(
+        default_factory=lambda: [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
+    )
     char_cnn_activation: str = "relu"
     num_highway_layers: int = 2
     hidden_size: int = 1024
@@ -130,8 +133,6 @@ class ElmoConfig(PreTrainedConfig):
     initializer_range: float = 0.02
 
     def __post_init__(self, **kwargs):
-        if self.char_cnn_filters is None:
-            self.char_cnn_filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
         self.char_cnn_filters = _checked_filters(self.char_cnn_filters)
         super().__post_init__(**kwargs)
         self._check_numbers()

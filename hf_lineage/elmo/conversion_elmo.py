@@ -6,6 +6,7 @@ The format is bilm-tf's (`bilm/training.py`, `dump_weights`); AllenNLP and the N
 import gzip
 import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import h5py
 import numpy as np
@@ -325,28 +326,25 @@ def unpacked_archive(archive: StrPath) -> Iterator[tuple[Path, Path, Path | None
         raise ValueError(f"{archive} is not a complete zip file")
     with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory() as folder:
 
-        def unpack(matches: Callable[[str], bool], target: str, what: str, needed: bool) -> Path | None:
-            found = [name for name in file.namelist() if matches(name.rsplit("/", 1)[-1])]
-            if len(found) > 1 or (needed and not found):
-                raise ValueError(
-                    f"{archive} must hold {what}, it has {', '.join(found) or ', '.join(file.namelist()) or 'nothing'}"
-                )
+        def unpack(pattern: str, target: str) -> Path | None:
+            found = [name for name in file.namelist() if re.fullmatch(pattern, name.rsplit("/", 1)[-1])]
+            if len(found) > 1:
+                raise ValueError(f"{archive} has several files {pattern}: {', '.join(found)}")
             if not found:
                 return None
             path = Path(folder) / target  # never the name in the archive, which could lead out of the folder
             with ExitStack() as stack:
-                source = stack.enter_context(file.open(found[0]))
+                source: IO[bytes] = stack.enter_context(file.open(found[0]))
                 if found[0].endswith(".gz"):
-                    source = stack.enter_context(gzip.open(source))
+                    source = cast(IO[bytes], stack.enter_context(gzip.open(source)))
                 shutil.copyfileobj(source, stack.enter_context(open(path, "wb")))
             return path
 
-        options = unpack(lambda name: name == "options.json", "options.json", "one options.json", True)
-        weights = unpack(lambda name: name.endswith((".hdf5", ".h5")), "weights.hdf5", "one .hdf5 file", True)
-        vocabulary = unpack(
-            lambda name: name in ("vocab.txt", "vocab.txt.gz"), "vocab.txt", "at most one vocab", False
-        )
-        yield options, weights, vocabulary
+        options, weights = unpack(r"options\.json", "options.json"), unpack(r".*\.(hdf5|h5)", "weights.hdf5")
+        if options is None or weights is None:
+            names = ", ".join(file.namelist()) or "nothing"
+            raise ValueError(f"{archive} must hold options.json and an .hdf5 file, it has {names}")
+        yield options, weights, unpack(r"vocab\.txt(\.gz)?", "vocab.txt")
 
 
 @contextmanager

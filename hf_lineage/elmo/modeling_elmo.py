@@ -49,11 +49,11 @@ class ElmoModelOutput(ModelOutput):
             `keep_sentence_boundaries`.
     """
 
-    last_hidden_state: torch.FloatTensor | None = None
-    hidden_states: tuple[torch.FloatTensor, ...] | None = None
-    final_states: torch.FloatTensor | None = None
-    scalar_mixes: torch.FloatTensor | None = None
-    attention_mask: torch.LongTensor | None = None
+    last_hidden_state: torch.Tensor | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    final_states: torch.Tensor | None = None
+    scalar_mixes: torch.Tensor | None = None
+    attention_mask: torch.Tensor | None = None
 
 
 @dataclass
@@ -72,13 +72,13 @@ class ElmoForPreTrainingOutput(ModelOutput):
         final_states: As in `ElmoModelOutput`.
     """
 
-    loss: torch.FloatTensor | None = None
-    forward_logits: torch.FloatTensor | None = None
-    backward_logits: torch.FloatTensor | None = None
-    forward_loss: torch.FloatTensor | None = None
-    backward_loss: torch.FloatTensor | None = None
-    hidden_states: tuple[torch.FloatTensor, ...] | None = None
-    final_states: torch.FloatTensor | None = None
+    loss: torch.Tensor | None = None
+    forward_logits: torch.Tensor | None = None
+    backward_logits: torch.Tensor | None = None
+    forward_loss: torch.Tensor | None = None
+    backward_loss: torch.Tensor | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    final_states: torch.Tensor | None = None
 
 
 class ElmoPreTrainedModel(PreTrainedModel):
@@ -109,12 +109,11 @@ class ElmoPreTrainedModel(PreTrainedModel):
             init.uniform_(table, -1.0, 1.0)
             if not getattr(table, "_is_hf_initialized", False):  # a slice would not know
                 init.zeros_(table[0])
-            for convolution in module.convolutions:
+            for convolution, (width, _) in zip(module.convolutions, self.config.char_cnn_filters, strict=True):
                 if self.config.char_cnn_activation == "relu":
                     init.uniform_(convolution.weight, -0.05, 0.05)
                 else:
-                    inputs = convolution.in_channels * convolution.kernel_size[0]
-                    init.normal_(convolution.weight, mean=0.0, std=inputs**-0.5)
+                    init.normal_(convolution.weight, mean=0.0, std=(width * table.shape[1]) ** -0.5)
                 init.zeros_(convolution.bias)
             if isinstance(module.projection, nn.Linear):
                 _init_scaled(module.projection)
@@ -168,9 +167,9 @@ class ElmoModel(ElmoPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: torch.LongTensor,
+        input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
         initial_states: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> ElmoModelOutput:
@@ -206,9 +205,9 @@ class ElmoModel(ElmoPreTrainedModel):
 
     def run_language_model(
         self,
-        input_ids: torch.LongTensor,
+        input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
         initial_states: torch.Tensor | None = None,
     ) -> tuple[PackedSequences, list[torch.Tensor], torch.Tensor | None]:
         """Runs character encoder and LSTMs; arguments as in `forward`.
@@ -306,9 +305,9 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: torch.LongTensor,
+        input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        labels: torch.LongTensor | None = None,
+        labels: torch.Tensor | None = None,
         initial_states: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> ElmoForPreTrainingOutput:
@@ -328,7 +327,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         """
         if labels is not None:
             check_token_mask("labels", labels, input_ids)
-            check_labels(labels, self.config.vocab_size, "vocab_size")
+            check_labels(labels, self.lm_head.out_features, "vocab_size")
         packed, layers, final_states = self.elmo.run_language_model(
             input_ids, attention_mask, initial_states=initial_states
         )
@@ -381,9 +380,9 @@ class ElmoForSequenceClassification(ElmoPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: torch.LongTensor,
+        input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> SequenceClassifierOutput:
@@ -425,10 +424,10 @@ class ElmoForTokenClassification(ElmoPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: torch.LongTensor,
+        input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
-        labels: torch.LongTensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> TokenClassifierOutput:
         """Classifies each token.
@@ -466,11 +465,11 @@ class ElmoForQuestionAnswering(ElmoPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: torch.LongTensor,
+        input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
-        start_positions: torch.LongTensor | None = None,
-        end_positions: torch.LongTensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        start_positions: torch.Tensor | None = None,
+        end_positions: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> QuestionAnsweringModelOutput:
         """Scores each token as first and as last of the answer.
@@ -515,10 +514,10 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
     @can_return_tuple
     def forward(
         self,
-        input_ids: torch.LongTensor,
+        input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
-        labels: torch.LongTensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
     ) -> MultipleChoiceModelOutput:
         """Scores each choice.
@@ -540,10 +539,12 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
         choices = input_ids.shape[1]
         if labels is not None:
             check_labels(labels, choices, "the number of choices")
-        input_ids, attention_mask, token_type_ids = (
-            None if values is None else values.flatten(0, 1) for values in (input_ids, attention_mask, token_type_ids)
+        attention_mask, token_type_ids = (
+            None if values is None else values.flatten(0, 1) for values in (attention_mask, token_type_ids)
         )
-        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
+        outputs = self.elmo(
+            input_ids.flatten(0, 1), attention_mask, token_type_ids, output_hidden_states=output_hidden_states
+        )
         logits = self.classifier(outputs.last_hidden_state, outputs.attention_mask, token_type_ids)
         logits = logits.view(-1, choices)
         loss = None if labels is None else nn.functional.cross_entropy(logits, labels)

@@ -37,12 +37,12 @@ CharacterIds = tuple[int, ...]
 
 
 class Word(NamedTuple):
-    """A word of the input: its text, its place in the text or the list of words, and which sentence it is from."""
+    """A word of the input: its text, where it stands, its number in its sentence, and the number of the sentence."""
 
     text: str
     start: int
     end: int
-    index: int
+    position: int
     sentence: int
 
 
@@ -53,7 +53,7 @@ class ElmoBatchEncoding(BatchEncoding):
 
     def word_ids(self, batch_index: int = 0) -> list[int | None]:
         """Index of each token's word in its sentence, `None` for sentence boundaries and padding."""
-        return [None if word is None else word.index for word in self.words[batch_index]]
+        return [None if word is None else word.position for word in self.words[batch_index]]
 
     def sequence_ids(self, batch_index: int = 0) -> list[int | None]:
         """0 for a token of the first sentence, 1 for one of the second, `None` for sentence boundaries and padding."""
@@ -113,7 +113,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
 
     def __init__(
         self,
-        vocab_file: str | None = None,
+        vocab_file: str | os.PathLike | None = None,
         max_characters_per_token: int = 50,
         text_split: str = "words",
         add_sentence_boundaries: bool = False,
@@ -231,7 +231,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
         rows, is_batch = _as_batch(text, text_pair, is_split_into_words)
         encoded = [
             self._encode_row(
-                *row,
+                sentence,
+                second,
                 is_split_into_words,
                 return_offsets_mapping,
                 add_special_tokens=add_special_tokens,
@@ -245,7 +246,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
                 return_length=return_length,
                 verbose=verbose,
             )
-            for row in rows
+            for sentence, second in rows
         ]
         words = [words for _, words in encoded]
         data: dict[str, Any] = {}
@@ -346,8 +347,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
         data = {name: to_py_obj(value) for name, value in encoded_inputs.items()}
         is_batch = _depth(data["input_ids"]) != 2
         sentences = data["input_ids"] if is_batch else [data["input_ids"]]
-        rows = [None, *(tuple(row) for sentence in sentences for row in sentence)]
-        rows[self.pad_token_id] = (0,) * self.max_characters_per_token
+        rows = [(0,) * self.max_characters_per_token]  # number 0 is pad_token_id
+        rows += [self._checked_row(row) for sentence in sentences for row in sentence]
         numbers = iter(range(1, len(rows)))
         numbered = [[next(numbers) for _ in sentence] for sentence in sentences]
         data["input_ids"] = numbered if is_batch else numbered[0]
@@ -371,6 +372,12 @@ class ElmoTokenizer(PreTrainedTokenizer):
             padded["input_ids"] = array if is_batch else array[0]
         return BatchEncoding(padded, tensor_type=return_tensors)
 
+    def _checked_row(self, row: Any) -> CharacterIds:
+        if not isinstance(row, (list, tuple)) or len(row) != self.max_characters_per_token:
+            given = f"a row of {len(row)}" if isinstance(row, (list, tuple)) else repr(row)
+            raise ValueError(f"an id must be a row of {self.max_characters_per_token} integers, got {given}")
+        return tuple(row)
+
     def _row(self, word: str) -> CharacterIds:
         """The row of a word in a text. Padding's name is a word like any other there."""
         if word == self.bos_token:
@@ -385,8 +392,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
     def _convert_token_to_id_with_added_voc(self, token: str) -> CharacterIds:
         return self._convert_token_to_id(token)
 
-    def _convert_id_to_token(self, index: Sequence[int]) -> str:
-        row = tuple(index)
+    def _convert_id_to_token(self, index: Any) -> str:
+        row = self._checked_row(index)
         for token in (self.pad_token, self.bos_token, self.eos_token):
             if row == self._convert_token_to_id(token):
                 return token
@@ -397,9 +404,12 @@ class ElmoTokenizer(PreTrainedTokenizer):
     def convert_ids_to_tokens(self, ids, skip_special_tokens: bool = False) -> str | list[str]:
         """Converts one row to its word, or a list of rows to a list of words."""
         ids = to_py_obj(ids)
-        if _depth(ids) == 1 and len(ids):
+        if isinstance(ids, int) or (_depth(ids) == 1 and ids):
             return self._convert_id_to_token(ids)
-        tokens = [self._convert_id_to_token(row) for row in ids]
+        return self._tokens(ids, skip_special_tokens)
+
+    def _tokens(self, rows: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
+        tokens = [self._convert_id_to_token(row) for row in rows]
         special = {self.pad_token, self.bos_token, self.eos_token}
         return [token for token in tokens if not (skip_special_tokens and token in special)]
 
@@ -411,10 +421,11 @@ class ElmoTokenizer(PreTrainedTokenizer):
         token_ids = to_py_obj(token_ids)
         depth = _depth(token_ids)
         if depth == 3:
-            return [self.decode(sentence, skip_special_tokens) for sentence in token_ids]
-        rows = [token_ids] if depth == 1 and len(token_ids) else token_ids
-        tokens = self.convert_ids_to_tokens(rows, skip_special_tokens)
-        return " ".join(token for token in tokens if token != self.pad_token)
+            return [" ".join(self._words_of(sentence, skip_special_tokens)) for sentence in token_ids]
+        return " ".join(self._words_of([token_ids] if depth == 1 and token_ids else token_ids, skip_special_tokens))
+
+    def _words_of(self, rows: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
+        return [token for token in self._tokens(rows, skip_special_tokens) if token != self.pad_token]
 
     def convert_tokens_to_word_ids(self, tokens: Sequence[str]) -> list[int]:
         """Ids of words in the word vocabulary, the labels of `ElmoForPreTraining`.
@@ -440,7 +451,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
         return (path,)
 
 
-def read_word_vocabulary(path: str, first: tuple[str, str, str]) -> dict[str, int]:
+def read_word_vocabulary(path: str | os.PathLike, first: tuple[str, str, str]) -> dict[str, int]:
     """Reads a bilm-tf vocabulary: one word a line, by descending frequency, behind the three special words.
 
     Args:

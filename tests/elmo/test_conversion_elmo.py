@@ -190,7 +190,7 @@ def test_other_archives_are_refused(tmp_path):
         file.writestr("config.json", "{}")
         file.writestr("encoder.pkl", b"")
     with (
-        pytest.raises(ValueError, match=r"must hold one options.json, it has config.json, encoder.pkl"),
+        pytest.raises(ValueError, match=r"must hold options.json and an .hdf5 file, it has config.json, encoder.pkl"),
         unpacked_archive(tmp_path / "manylangs.zip"),
     ):
         pass
