@@ -1,6 +1,7 @@
 """Which class answers for a model family in each of transformers' Auto classes, and where the public names live."""
 
 import importlib
+import pkgutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -76,29 +77,24 @@ def register() -> None:
     if _is_registered:
         return
     _is_registered = True
-    auto, families = "transformers.models.auto", FAMILIES.values()
-    configs = [f"{__package__}{family.config[0]}" for family in families]
-    tokenizers = [f"{__package__}{family.tokenizer[0]}" for family in families]
-    models = [f"{__package__}{family.modeling}" for family in families]
-    pipelines = [f"{__package__}{module}" for module, _ in PIPELINES.values()]
-    base = ["transformers.configuration_utils", "transformers.modeling_utils", "transformers.modeling_layers"]
-    _when_imported(f"{auto}.configuration_auto", _register_configs, unless_halfway=base[:1] + configs)
-    _when_imported(f"{auto}.tokenization_auto", _register_tokenizers, unless_halfway=base[:1] + configs + tokenizers)
-    _when_imported(f"{auto}.modeling_auto", _register_models, unless_halfway=base + configs + models)
-    _when_imported("transformers.pipelines", _register_pipelines, unless_halfway=base + pipelines)
+    auto = "transformers.models.auto"
+    _when_imported(f"{auto}.configuration_auto", _register_configs)
+    _when_imported(f"{auto}.tokenization_auto", _register_tokenizers)
+    _when_imported(f"{auto}.modeling_auto", _register_models)
+    _when_imported("transformers.pipelines", _register_pipelines)
 
 
 _is_registered = False
 _imported: set[str] = set()
 
 
-def _when_imported(trigger: str, action: Callable[[], None], unless_halfway: list[str]) -> None:
-    """Runs an action once the module `trigger` is imported, when none of the other modules is imported halfway.
+def _when_imported(trigger: str, action: Callable[[], None]) -> None:
+    """Runs an action once the module `trigger` is imported, when no module that the action needs is imported halfway.
 
     transformers' modules import each other in circles, and the action imports classes that build on them, so it may
     have to wait for an import that is under way further up.
     """
-    watched = [trigger, *unless_halfway]
+    watched = [trigger, *_needed_modules()]
 
     def attempt(module: ModuleType) -> None:
         _imported.add(module.__name__)
@@ -109,6 +105,15 @@ def _when_imported(trigger: str, action: Callable[[], None], unless_halfway: lis
 
     for name in watched:
         wrapt.register_post_import_hook(attempt, name)
+
+
+def _needed_modules() -> list[str]:
+    """The modules of transformers that a family's files import, and the files of every family."""
+    modules = [f"transformers.{name}" for name in ("configuration_utils", "modeling_utils", "modeling_layers")]
+    for family in FAMILIES.values():
+        package = importlib.import_module(family.modeling.rpartition(".")[0], __package__)
+        modules += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    return modules
 
 
 _done: set[Callable[[], None]] = set()

@@ -18,17 +18,12 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import ModelOutput, can_return_tuple
 
+from .character_encoder_elmo import ElmoCharacterEncoder, ElmoHighway
 from .configuration_elmo import ElmoConfig
-from .encoder_elmo import (
-    ElmoCharacterEncoder,
-    ElmoHighway,
-    ElmoLstmEncoder,
-    ElmoLstmLayer,
-    ElmoScalarMix,
-    layer_statistics,
-)
 from .heads_elmo import ElmoClassificationHead
+from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
 from .packing_elmo import PackedSequences, pack
+from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
 
 
 @dataclass

@@ -1,11 +1,8 @@
-"""The parts of ELMo's bidirectional language model: character CNN, LSTM stacks, scalar mix.
+"""ELMo's LSTM layers and the two stacks of them.
 
-Equations: Peters et al. 2018 (https://arxiv.org/abs/1802.05365), section 3; Jozefowicz et al. 2016
-(https://arxiv.org/abs/1602.02410) for the character CNN; where the papers are silent, bilm-tf's `bilm/training.py` and
-`bilm/model.py`.
+Peters et al. 2018 (https://arxiv.org/abs/1802.05365), section 3.1; bilm-tf's `bilm/training.py` for what the paper
+leaves open: where the skip connections, the bounds and the dropout are.
 """
-
-from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -13,73 +10,6 @@ from torch._higher_order_ops.scan import scan
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_elmo import ElmoConfig
-from .packing_elmo import PADDING, PackedSequences
-
-
-class ElmoHighway(nn.Module):
-    """A highway layer, `y = g * relu(W x + b) + (1 - g) * x` with `g = sigmoid(V x + c)` (the originals' "carry")."""
-
-    def __init__(self, size: int):
-        super().__init__()
-        self.transform = nn.Linear(size, size)
-        self.gate = nn.Linear(size, size)
-
-    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        """Maps `(..., size)` to `(..., size)`."""
-        gate = torch.sigmoid(self.gate(hidden_states))
-        return gate * torch.relu(self.transform(hidden_states)) + (1 - gate) * hidden_states
-
-
-class ElmoCharacterEncoder(nn.Module):
-    """Context-free word vectors from characters: embedding, convolutions, maximum, highway layers, projection."""
-
-    def __init__(self, config: ElmoConfig):
-        super().__init__()
-        size = config.num_char_filters
-        self.embedding = nn.Embedding(config.char_vocab_size, config.char_embedding_size, padding_idx=0)
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(config.char_embedding_size, number, kernel_size=width)
-            for width, number in config.char_cnn_filters
-        )
-        self.activation = {"relu": torch.relu, "tanh": torch.tanh}[config.char_cnn_activation]
-        self.highways = nn.ModuleList(ElmoHighway(size) for _ in range(config.num_highway_layers))
-        # bilm-tf has no projection where it would not change the width
-        needs_projection = size != config.projection_size
-        self.projection = nn.Linear(size, config.projection_size) if needs_projection else nn.Identity()
-        self.widest = max(width for width, _ in config.char_cnn_filters)
-
-    def forward(self, character_ids: torch.Tensor) -> torch.Tensor:
-        """Encodes each distinct word once.
-
-        Args:
-            character_ids: `(..., characters)` int64.
-
-        Returns:
-            `(..., projection_size)` vectors, equal to those of `encode`.
-        """
-        if torch.compiler.is_compiling():
-            return self.encode(character_ids)  # the number of distinct words depends on the data
-        words, index = torch.unique(character_ids.flatten(0, -2), dim=0, return_inverse=True)
-        vectors = self.encode(self._without_needless_padding(words))
-        return nn.functional.embedding(index, vectors).unflatten(0, character_ids.shape[:-1])
-
-    def encode(self, character_ids: torch.Tensor) -> torch.Tensor:
-        """Encodes `(..., characters)` ids word by word: the plain form that `forward` is tested against."""
-        embedded = self.embedding(character_ids.flatten(0, -2)).transpose(1, 2)
-        maxima = [convolution(embedded).amax(-1) for convolution in self.convolutions]
-        hidden_states = self.activation(torch.cat(maxima, -1))
-        for highway in self.highways:
-            hidden_states = highway(hidden_states)
-        return self.projection(hidden_states).unflatten(0, character_ids.shape[:-1])
-
-    def _without_needless_padding(self, words: torch.Tensor) -> torch.Tensor:
-        """Cuts columns that are padding for every word.
-
-        Padding takes part in the maximum, so one window of nothing but padding must stay for each filter width.
-        """
-        used = (words != PADDING).any(0).nonzero()
-        longest = int(used[-1]) + 1 if len(used) else 0
-        return words[:, : longest + self.widest]
 
 
 class ElmoLstmLayer(GradientCheckpointingLayer):
@@ -123,7 +53,10 @@ class ElmoLstmLayer(GradientCheckpointingLayer):
     def _unrolled(
         self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Outputs and cells `(sequences, 1 + length, ...)` from gates `(length, sequences, ...)`, the start first."""
+        """Outputs and cells `(sequences, 1 + length, ...)` from gates `(length, sequences, ...)`, the start first.
+
+        The plain form, which `_scanned` is tested against.
+        """
         outputs, cells = [hidden], [cell]
         for gates_of_step in gates.unbind(0):  # its backward pass is linear in the steps, that of indexing quadratic
             hidden, cell = self._step(gates_of_step, hidden, cell)
@@ -204,56 +137,6 @@ class ElmoLstmEncoder(nn.Module):
         return layers, torch.stack(final_states, 1)
 
 
-class ElmoScalarMix(nn.Module):
-    """`gamma * sum_k softmax(weights)_k * layer_k`, Peters et al. 2018, equation 1."""
-
-    def __init__(self, config: ElmoConfig):
-        super().__init__()
-        weights, gamma = torch.zeros(config.num_hidden_layers + 1), torch.ones(1)
-        if config.scalar_mix_parameters is None:
-            self.weights, self.gamma = nn.Parameter(weights), nn.Parameter(gamma)
-        else:
-            self.register_buffer("weights", weights)
-            self.register_buffer("gamma", gamma)
-
-    def forward(
-        self, layers: Sequence[torch.Tensor], statistics: list[tuple[torch.Tensor, torch.Tensor]] | None = None
-    ) -> torch.Tensor:
-        """Mixes the layers, after normalizing each by its mean and standard deviation if `statistics` are given."""
-        if statistics is not None:
-            layers = [(layer - mean) / deviation for layer, (mean, deviation) in zip(layers, statistics, strict=True)]
-        weights = torch.softmax(self.weights, 0).to(layers[0].dtype)
-        mixed = sum(weight * layer for weight, layer in zip(weights.unbind(0), layers, strict=True))
-        return self.gamma.to(layers[0].dtype) * mixed
-
-
-def layer_statistics(
-    layers: list[torch.Tensor], packed: PackedSequences, convention: str
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Mean and standard deviation of each layer, over all real elements of the batch, as in both originals.
-
-    AllenNLP (`allennlp/modules/scalar_mix.py`) mixes before it removes the sentence boundaries, so they count; bilm-tf
-    (`bilm/elmo.py`) removes them first. Their epsilons differ too.
-
-    Args:
-        layers: `(sequences, length, hidden_size)` tensors.
-        packed: The sequences that they were computed from.
-        convention: `"allennlp"` or `"bilm"`.
-    """
-    if convention == "allennlp":
-        mask, epsilon = packed.mask, 1e-13
-    else:
-        mask, epsilon = packed.mask & ~packed.is_boundary, 1e-12
-    kept = mask[..., None].to(layers[0].dtype)
-    statistics = []
-    for layer in layers:
-        count = (kept.sum() * layer.shape[-1]).clamp(min=1)
-        mean = (layer * kept).sum() / count
-        variance = (((layer - mean) * kept) ** 2).sum() / count
-        statistics.append((mean, torch.sqrt(variance + epsilon)))
-    return statistics
-
-
 def _is_exporting() -> bool:
     """Whether `torch.export` is tracing; before torch 2.7, which cannot tell, the steps are unrolled there too."""
     return hasattr(torch.compiler, "is_exporting") and torch.compiler.is_exporting()
@@ -278,11 +161,4 @@ def _reorder(values: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
     return values.gather(1, order[..., None].expand(-1, -1, values.shape[-1]))
 
 
-__all__ = [
-    "ElmoCharacterEncoder",
-    "ElmoHighway",
-    "ElmoLstmEncoder",
-    "ElmoLstmLayer",
-    "ElmoScalarMix",
-    "layer_statistics",
-]
+__all__ = ["ElmoLstmEncoder", "ElmoLstmLayer"]
