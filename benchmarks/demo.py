@@ -19,7 +19,7 @@ from benchmarks.minisuite import MINISUITE_TASKS, load_task
 from benchmarks.minisuite.baselines import bag_of_words_accuracy
 
 # Preset -> its arguments. A learning rate for training from scratch is far above one for fine-tuning.
-MODELS = {"elmo-small": {"--learning_rate": "2e-3", "--num_train_epochs": "4", "--per_device_train_batch_size": "32"}}
+MODELS = {"elmo-tiny": {"--learning_rate": "3e-3", "--num_train_epochs": "6", "--per_device_train_batch_size": "32"}}
 WHAT_DECIDES = {
     "sentiment": "the words themselves",
     "word_order": "which of two words comes first",

@@ -1,5 +1,7 @@
 """What each task is: its columns, labels, splits and metrics."""
 
+import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -16,6 +18,7 @@ class Task:
         validation_splits: Names of the labelled splits that are evaluated.
         test_splits: Names of the unlabelled splits.
         train_split: Name of the training split, `None` for a diagnostic set that has none.
+        label_range: Lowest and highest label of a regression task, `None` if it has no bounds.
     """
 
     name: str
@@ -25,6 +28,7 @@ class Task:
     validation_splits: tuple[str, ...] = ("validation",)
     test_splits: tuple[str, ...] = ("test",)
     train_split: str | None = "train"
+    label_range: tuple[float, float] | None = None
 
     @property
     def is_regression(self) -> bool:
@@ -35,3 +39,79 @@ class Task:
     def is_pair(self) -> bool:
         """Whether an example is a pair of sentences."""
         return len(self.text_columns) == 2
+
+
+_NLI_LABELS = ("entailment", "neutral", "contradiction")
+
+# Columns and label order of nyu-mll/glue on the Hub; metrics of gluebenchmark.com.
+GLUE_TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task("cola", ("sentence",), ("unacceptable", "acceptable"), ("matthews_correlation",)),
+        Task("sst2", ("sentence",), ("negative", "positive"), ("accuracy",)),
+        Task("mrpc", ("sentence1", "sentence2"), ("not_equivalent", "equivalent"), ("accuracy", "f1")),
+        Task("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"), ("accuracy", "f1")),
+        Task("stsb", ("sentence1", "sentence2"), (), ("pearson", "spearman"), label_range=(0.0, 5.0)),
+        Task(
+            "mnli",
+            ("premise", "hypothesis"),
+            _NLI_LABELS,
+            ("accuracy",),
+            validation_splits=("validation_matched", "validation_mismatched"),
+            test_splits=("test_matched", "test_mismatched"),
+        ),
+        Task("qnli", ("question", "sentence"), ("entailment", "not_entailment"), ("accuracy",)),
+        Task("rte", ("sentence1", "sentence2"), ("entailment", "not_entailment"), ("accuracy",)),
+        Task("wnli", ("sentence1", "sentence2"), ("not_entailment", "entailment"), ("accuracy",)),
+        Task(
+            "ax",
+            ("premise", "hypothesis"),
+            _NLI_LABELS,
+            ("matthews_correlation",),
+            validation_splits=(),
+            train_split=None,
+        ),
+    )
+}
+
+SUITES = ("glue", "minisuite")
+
+
+def get_suite(suite: str) -> Mapping[str, Task]:
+    """Return the tasks of a suite by name.
+
+    Args:
+        suite: `"glue"`, or `"minisuite"` for the tasks that this project generates itself.
+
+    Raises:
+        ValueError: If there is no such suite.
+    """
+    if suite == "glue":
+        return GLUE_TASKS
+    if suite == "minisuite":
+        # The small suite builds on this module, so it is imported only when it is asked for.
+        return importlib.import_module("benchmarks.minisuite.tasks").MINISUITE_TASKS
+    raise ValueError(f"Unknown suite {suite!r}; allowed: {', '.join(SUITES)}.")
+
+
+def get_tasks(names: Sequence[str], suite: str = "glue") -> list[Task]:
+    """Look tasks up by name.
+
+    Args:
+        names: Names of tasks in the order in which they run; `["all"]` stands for every task that can be trained.
+        suite: Name of the suite they belong to.
+
+    Returns:
+        The tasks, each once.
+
+    Raises:
+        ValueError: If the suite is unknown, no name is given, or a name is not one of the suite's.
+    """
+    tasks = get_suite(suite)
+    if list(names) == ["all"]:
+        return [task for task in tasks.values() if task.train_split is not None]
+    unknown = [name for name in names if name not in tasks]
+    if unknown or not names:
+        given = f"Unknown task {', '.join(map(repr, unknown))}" if unknown else "No task was named"
+        raise ValueError(f"{given}; tasks of the suite {suite!r}: {', '.join(tasks)}, or all for every one.")
+    return [tasks[name] for name in dict.fromkeys(names)]

@@ -79,8 +79,6 @@ class ElmoConfig(PreTrainedConfig):
             pretraining softmax. bilm-tf's vocabulary files begin with these three.
         tie_word_embeddings (`bool`, defaults to `False`):
             Must be `False`: the input is characters, the output is words.
-        initializer_range (`float`, defaults to 0.02):
-            Standard deviation of the initial weights of the heads.
 
     Raises:
         ValueError: If a field is out of range or contradicts another one.
@@ -130,7 +128,6 @@ class ElmoConfig(PreTrainedConfig):
     eos_token_id: int = 1
     unk_token_id: int = 2
     tie_word_embeddings: bool = False
-    initializer_range: float = 0.02
 
     def __post_init__(self, **kwargs):
         self.char_cnn_filters = _checked_filters(self.char_cnn_filters)

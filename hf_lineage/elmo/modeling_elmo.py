@@ -97,9 +97,11 @@ class ElmoPreTrainedModel(PreTrainedModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Initializes as bilm-tf does (`bilm/training.py`), the heads with `initializer_range`."""
+        """Initializes as bilm-tf does (`bilm/training.py`), the linear layers of the heads as its projections."""
         super()._init_weights(module)
-        if isinstance(module, ElmoCharacterEncoder):
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            _init_scaled(module)
+        elif isinstance(module, ElmoCharacterEncoder):
             table = module.embedding.weight
             init.uniform_(table, -1.0, 1.0)
             if not getattr(table, "_is_hf_initialized", False):  # a slice would not know
@@ -110,10 +112,7 @@ class ElmoPreTrainedModel(PreTrainedModel):
                 else:
                     init.normal_(convolution.weight, mean=0.0, std=(width * table.shape[1]) ** -0.5)
                 init.zeros_(convolution.bias)
-            if isinstance(module.projection, nn.Linear):
-                _init_scaled(module.projection)
         elif isinstance(module, ElmoHighway):
-            _init_scaled(module.transform)
             _init_scaled(module.gate, bias=-2.0)
         elif isinstance(module, ElmoLstmLayer):
             for linear in module.modules():
@@ -124,8 +123,6 @@ class ElmoPreTrainedModel(PreTrainedModel):
             fixed = self.config.scalar_mix_parameters
             init.copy_(module.weights, torch.zeros(len(module.weights)) if fixed is None else torch.tensor(fixed))
             init.ones_(module.gamma)
-        elif isinstance(module, ElmoForPreTraining):
-            _init_scaled(module.lm_head)
 
 
 class ElmoModel(ElmoPreTrainedModel):

@@ -183,8 +183,16 @@ def test_a_bad_config_file_is_refused_alike(field, value, allowed, tmp_path):
             load(tmp_path)
 
 
-def test_a_bad_override_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("dropout", 3, r"dropout must be a number in \[0, 1\), got 3"),
+        ("pair_encoding", "seperate", "pair_encoding must be one of 'joint', 'separate', got 'seperate'"),
+        ("hidden_size", 15, "hidden_size must be even"),
+    ],
+)
+def test_a_bad_override_is_refused(field, value, message, tmp_path):
     ElmoConfig().save_pretrained(tmp_path)
     assert AutoConfig.from_pretrained(tmp_path, dropout=0.1).dropout == 0.1
-    with pytest.raises(ValueError, match=r"dropout must be a number in \[0, 1\), got 3"):
-        AutoConfig.from_pretrained(tmp_path, dropout=3)
+    with pytest.raises(ValueError, match=message):
+        AutoConfig.from_pretrained(tmp_path, **{field: value})

@@ -1,3 +1,5 @@
+from itertools import chain
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -40,7 +42,7 @@ def sequences_of_row(ids, mask, types, boundaries, separate):
             whole[1] = []
     else:
         whole = sentences
-    return whole if separate and types is not None else [sum(whole, [])]
+    return whole if separate and types is not None else [[*chain.from_iterable(whole)]]
 
 
 @given(batch=batches(), boundaries=st.booleans(), separate=st.booleans())
@@ -55,7 +57,7 @@ def test_packing_against_lists(batch, boundaries, separate):
         for row in range(len(ids))
     ]
     sequences = [sequence for row in rows for sequence in row]
-    longest = max(1, *map(len, sequences)) if sequences else 1
+    longest = max(1, *map(len, sequences))
 
     assert packed.lengths.tolist() == [len(sequence) for sequence in sequences]
     assert packed.character_ids.dtype == packed.lengths.dtype == torch.int64
@@ -110,6 +112,16 @@ def test_masks_of_any_dtype_and_padding_values_under_the_mask(mask_dtype):
     found = pack(ids, mask.to(mask_dtype), None, True, False)
     for name in ("character_ids", "lengths", "is_boundary", "token_mask"):
         assert torch.equal(getattr(found, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_ids_of_32_bits(separate):
+    ids, types = torch.randint(1, 260, (2, 4, CHARACTERS)), torch.tensor([[0, 0, 1, 1], [0, 1, 1, 1]])
+    expected = pack(ids, None, types, True, separate)
+    found = pack(ids.int(), None, types.int(), True, separate)
+    assert torch.equal(found.character_ids.long(), expected.character_ids)
+    assert torch.equal(found.positions, expected.positions)
+    assert torch.equal(found.lengths, expected.lengths)
 
 
 @pytest.mark.parametrize("characters", [3, 5, 50])

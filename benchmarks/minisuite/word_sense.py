@@ -1,0 +1,164 @@
+"""Is an ambiguous word used in the same sense in both sentences? Only each word in its context tells.
+
+The noun before the ambiguous word gives its sense: "the river bank" against "the savings bank". The sentence also has
+a noun that goes with the other sense, but it belongs to another word: "the savings report and the river bank".
+
+A group has two sentences for the first column and two for the second. The two sentences of a column differ only in
+the places of these nouns, so they have the same words and different senses. Of the four pairs, two have the same sense
+and two have different ones. Thus each sentence is in one pair of each label, and each pair of bags of words has both
+labels equally often. Validation has combinations of two nouns that are not in training. The nouns themselves are.
+
+In some groups the sentences of both columns have the same two nouns. There, a model that does not know the senses yet
+can learn to compare two words in their contexts.
+"""
+
+import random
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+from benchmarks.minisuite.splits import Example, Group, draw_groups, pick, sentence, shuffled
+
+GROUPS_PER_WORD = {"train": 60, "validation": 12}
+
+# The share of groups that use the same two nouns in both columns.
+SAME_NOUNS_SHARE = 0.4
+
+
+@dataclass(frozen=True)
+class AmbiguousWord:
+    """A word with two senses.
+
+    Args:
+        word: The word.
+        first: Nouns that give the word its first sense when they stand before it.
+        second: Nouns that give it its second sense.
+    """
+
+    word: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+
+WORDS = (
+    AmbiguousWord(
+        "bank",
+        ("river", "canal", "creek", "stream", "lake"),
+        ("savings", "investment", "mortgage", "merchant", "credit"),
+    ),
+    AmbiguousWord(
+        "bat",
+        ("cave", "attic", "barn", "fruit", "vampire"),
+        ("baseball", "cricket", "softball", "league", "training"),
+    ),
+    AmbiguousWord(
+        "bark",
+        ("oak", "birch", "pine", "willow", "maple"),
+        ("puppy", "hound", "terrier", "poodle", "spaniel"),
+    ),
+    AmbiguousWord(
+        "jam",
+        ("strawberry", "apricot", "plum", "raspberry", "cherry"),
+        ("traffic", "motorway", "bridge", "highway", "street"),
+    ),
+    AmbiguousWord(
+        "crane",
+        ("marsh", "lagoon", "swamp", "pond", "wetland"),
+        ("tower", "harbour", "factory", "freight", "construction"),
+    ),
+    AmbiguousWord(
+        "seal",
+        ("zoo", "island", "beach", "fur", "baby"),
+        ("letter", "envelope", "jar", "bottle", "parcel"),
+    ),
+    AmbiguousWord(
+        "trunk",
+        ("cedar", "elm", "beech", "poplar", "chestnut"),
+        ("car", "taxi", "sedan", "limousine", "hatchback"),
+    ),
+    AmbiguousWord(
+        "mouse",
+        ("field", "cellar", "house", "forest", "meadow"),
+        ("computer", "laptop", "desktop", "office", "gaming"),
+    ),
+    AmbiguousWord(
+        "horn",
+        ("goat", "bull", "rhino", "ram", "buffalo"),
+        ("truck", "bus", "train", "ferry", "tram"),
+    ),
+    AmbiguousWord(
+        "ring",
+        ("gold", "silver", "diamond", "wedding", "emerald"),
+        ("boxing", "wrestling", "judo", "circus", "sumo"),
+    ),
+    AmbiguousWord(
+        "spring",
+        ("mattress", "sofa", "clock", "trap", "pen"),
+        ("mountain", "canyon", "valley", "desert", "mineral"),
+    ),
+    AmbiguousWord(
+        "plant",
+        ("tomato", "bean", "pepper", "lavender", "basil"),
+        ("steel", "chemical", "cement", "power", "paper"),
+    ),
+)
+
+SLOTS = {
+    "who": ("she", "he", "my sister", "our neighbour", "the old man", "the twins", "a friend", "the students"),
+    "verb": ("described", "mentioned", "remembered", "asked about", "talked about", "dreamed of"),
+    "other": ("poster", "picture", "story", "video", "report", "book"),
+    "when": ("yesterday", "this morning", "last week", "on Sunday", "after lunch", "at school"),
+}
+TEMPLATES = (
+    "{who} {verb} the {context} {word} and the {distractor} {other} .",
+    "{who} {verb} the {distractor} {other} and the {context} {word} .",
+    "{when} , {who} {verb} the {distractor} {other} and the {context} {word} .",
+    "{who} {verb} the {context} {word} but not the {distractor} {other} .",
+    "{who} {verb} the {distractor} {other} next to the {context} {word} .",
+)
+
+# A noun of the first sense and one of the second.
+Combination = tuple[str, str]
+
+
+def generate(rng: random.Random) -> dict[str, list[Group]]:
+    """Draw the groups of four pairs of each split."""
+    seen: set[str] = set()
+    splits: dict[str, list[Group]] = {split: [] for split in GROUPS_PER_WORD}
+    for word in WORDS:
+        combinations = _divide(word, rng)
+        for split, count in GROUPS_PER_WORD.items():
+            draw = partial(_draw_group, word.word, combinations[split], rng)
+            splits[split].extend(draw_groups(draw, count, seen))
+    return splits
+
+
+def _divide(word: AmbiguousWord, rng: random.Random) -> dict[str, list[Combination]]:
+    """Keep one combination of each noun for validation, so that no noun is missing from training."""
+    held_out = list(zip(word.first, shuffled(word.second, rng), strict=True))
+    known = [combination for combination in product(word.first, word.second) if combination not in held_out]
+    return {"train": known, "validation": held_out}
+
+
+def _draw_group(word: str, combinations: list[Combination], rng: random.Random) -> Group:
+    left, other = shuffled(combinations, rng)[:2]
+    right = left if rng.random() < SAME_NOUNS_SHARE else other
+    template = pick(TEMPLATES, rng)
+    first_left, second_left = _draw_sentences(template, word, left, rng)
+    first_right, second_right = _draw_sentences(template, word, right, rng)
+    return (
+        Example((first_left, first_right), "same"),
+        Example((second_left, second_right), "same"),
+        Example((first_left, second_right), "different"),
+        Example((second_left, first_right), "different"),
+    )
+
+
+def _draw_sentences(template: str, word: str, combination: Combination, rng: random.Random) -> tuple[str, str]:
+    """Draw a sentence with the word in its first sense and one with the same words and the second sense."""
+    frame = {name: pick(fillers, rng) for name, fillers in SLOTS.items()}
+    first, second = combination
+    return (
+        sentence(template.format(word=word, context=first, distractor=second, **frame)),
+        sentence(template.format(word=word, context=second, distractor=first, **frame)),
+    )

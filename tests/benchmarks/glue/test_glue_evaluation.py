@@ -1,0 +1,66 @@
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from benchmarks.glue.arguments import FineTuningArguments
+from benchmarks.glue.evaluation import evaluate_splits, predict
+from benchmarks.glue.tasks import GLUE_TASKS
+from benchmarks.glue.train import create_accelerator
+
+
+@pytest.fixture
+def accelerator():
+    return create_accelerator(FineTuningArguments(output_dir="unused"))
+
+
+class Echo(torch.nn.Module):
+    """Returns its input as logits, and states that have no batch dimension in front, as XLNet does."""
+
+    def forward(self, logits: torch.Tensor) -> SimpleNamespace:
+        return SimpleNamespace(logits=logits, mems=[torch.zeros(7, len(logits), 2)])
+
+
+def loader_of(accelerator, logits: list[list[float]], labels: list[float], batch_size: int):
+    rows = [
+        {"logits": torch.tensor(row), "labels": torch.tensor(label)} for row, label in zip(logits, labels, strict=True)
+    ]
+    return accelerator.prepare(DataLoader(rows, batch_size))
+
+
+def test_predictions_keep_the_order_of_the_loader(accelerator):
+    rows = [[float(index), 0.0] for index in range(5)]
+    logits, labels = predict(accelerator, Echo(), loader_of(accelerator, rows, [0, 1, 0, 1, 0], batch_size=2))
+    assert logits.tolist() == rows
+    assert labels.tolist() == [0, 1, 0, 1, 0]
+
+
+def test_a_last_batch_of_one_regression_example(accelerator):
+    rows, labels = [[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0]
+    loaders = {"validation": loader_of(accelerator, rows, labels, batch_size=2)}
+    metrics = evaluate_splits(accelerator, Echo(), loaders, GLUE_TASKS["stsb"])["validation"]["validation"]
+    assert metrics["examples"] == 3
+    assert metrics["spearman"] == pytest.approx(1.0)
+    assert metrics["loss"] == pytest.approx(1 / 3)
+
+
+def test_score_is_the_mean_over_splits_and_metrics(accelerator):
+    right, wrong = [[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]]
+    loaders = {name: loader_of(accelerator, rows, [1, 0], 2) for name, rows in (("a", right), ("b", wrong))}
+    evaluated = evaluate_splits(accelerator, Echo(), loaders, GLUE_TASKS["mrpc"])
+    assert evaluated["validation"]["a"] == {
+        "accuracy": 1.0,
+        "f1": 1.0,
+        "loss": pytest.approx(0.3133, abs=1e-4),
+        "examples": 2,
+    }
+    assert evaluated["validation"]["b"]["accuracy"] == 0.5
+    assert evaluated["validation"]["b"]["f1"] == 0.0
+    assert evaluated["score"] == pytest.approx((1.0 + 0.25) / 2)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_predictions_that_are_not_finite_are_an_error(accelerator, value: float):
+    with pytest.raises(FloatingPointError, match="NaN or infinity"):
+        predict(accelerator, Echo(), loader_of(accelerator, [[0.0, value]], [0], batch_size=1))

@@ -1,0 +1,212 @@
+"""Registration with transformers' Auto classes, in fresh processes, since it depends on what is imported when."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hf_lineage
+from hf_lineage import ElmoConfig, ElmoForTokenClassification, ElmoTokenizer
+from hf_lineage.auto import FAMILIES
+
+REPOSITORY = str(Path(hf_lineage.__file__).parents[1])
+
+FIND_EVERYTHING = """
+import sys
+folder = sys.argv[1]
+from transformers import AutoConfig, AutoTokenizer, pipeline
+import transformers
+assert type(AutoConfig.from_pretrained(folder)).__name__ == "ElmoConfig"
+assert type(AutoConfig.for_model("elmo")).__name__ == "ElmoConfig"
+assert type(AutoTokenizer.from_pretrained(folder)).__name__ == "ElmoTokenizer"
+from hf_lineage.auto import FAMILIES
+assert sum(len(family.models) for family in FAMILIES.values()) >= 6
+for family in FAMILIES.values():
+    for auto_class, name in family.models.items():
+        config = AutoConfig.from_pretrained(folder, vocab_size=9)
+        model = getattr(transformers, auto_class).from_config(config)
+        assert type(model).__name__ == name, (auto_class, type(model))
+model = transformers.AutoModelForTokenClassification.from_pretrained(folder)
+assert type(model).__name__ == "ElmoForTokenClassification"
+tag = pipeline("token-classification", model=folder, ignore_labels=[])
+assert type(tag).__name__ == "ElmoTokenClassificationPipeline"
+assert [entity["word"] for entity in tag("It isn't.")] == ["It", "is", "n't", "."]
+import hf_lineage
+for name, value in {"ElmoModel": "AutoModel", "ElmoForTokenClassification": "AutoModelForTokenClassification"}.items():
+    assert getattr(transformers, value)._model_mapping[type(config)] is getattr(hf_lineage, name)
+print("found")
+"""
+
+ORDERS = {
+    "package alone": "import hf_lineage",
+    "package, AutoModel": "import hf_lineage; from transformers import AutoModel",
+    "package, AutoConfig": "import hf_lineage; from transformers import AutoConfig",
+    "package, AutoTokenizer": "import hf_lineage; from transformers import AutoTokenizer",
+    "package, PreTrainedModel": "import hf_lineage; from transformers import PreTrainedModel",
+    "package, pipeline": "import hf_lineage; from transformers import pipeline",
+    "package, Trainer": "import hf_lineage; from transformers import Trainer",
+    "package, BertModel": "import hf_lineage; from transformers import BertModel",
+    "package, a module deep inside": "import hf_lineage, transformers.pipelines.token_classification",
+    "AutoModel, package": "from transformers import AutoModel; import hf_lineage",
+    "pipeline, package": "from transformers import pipeline; import hf_lineage",
+    "a model first": "from hf_lineage import ElmoModel",
+    "the tokenizer first": "from hf_lineage import ElmoTokenizer; ElmoTokenizer()('a')",
+    "the pipeline first": "from hf_lineage import ElmoTokenClassificationPipeline",
+    "reloaded": "import hf_lineage, importlib; importlib.reload(hf_lineage); from hf_lineage import ElmoModel",
+    "reloaded with its table after use": """
+import hf_lineage, importlib
+hf_lineage.ElmoModel, hf_lineage.ElmoTokenizer
+importlib.reload(hf_lineage.auto)
+importlib.reload(hf_lineage)
+""",
+    "registered again": "import hf_lineage.auto; hf_lineage.auto.register(); hf_lineage.auto.register()",
+    "registered again after use": """
+import hf_lineage.auto
+from transformers import AutoModel, pipeline
+hf_lineage.auto.register()
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model")
+    config = ElmoConfig(
+        char_cnn_filters=[[1, 4]], num_highway_layers=0, hidden_size=8, lstm_hidden_size=6, classifier_hidden_size=4
+    )
+    ElmoForTokenClassification(config).save_pretrained(path)
+    ElmoTokenizer().save_pretrained(path)
+    return str(path)
+
+
+def run(code, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "error::UserWarning:hf_lineage", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": REPOSITORY, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **environment},
+    )
+
+
+# Each order must be the first thing that a process does, and a process takes seconds to import torch and the like. So
+# one process imports those, which no registration waits for, and forks a child for each order.
+FORK = """
+import json, os, sys, tempfile, traceback
+import accelerate, datasets, sklearn.metrics, tokenizers, torch, torch._dynamo
+torch.set_num_threads(1)
+orders, find, folder = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+assert not any(name.partition(".")[0] in ("transformers", "hf_lineage") for name in sys.modules)
+results = {}
+for name, order in orders.items():
+    with tempfile.TemporaryFile("w+") as output:
+        child = os.fork()
+        if child == 0:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            sys.argv = ["-c", folder]
+            status = 1
+            try:
+                exec(order, {"__name__": "__main__"})
+                exec(find, {"__name__": "__main__"})
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+        _, status = os.waitpid(child, 0)
+        output.seek(0)
+        results[name] = [status, output.read()]
+print(json.dumps(results))
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder):
+    if not hasattr(os, "fork"):
+        return {
+            name: [result.returncode, result.stdout + result.stderr]
+            for name, order in ORDERS.items()
+            for result in [run(order + "\n" + FIND_EVERYTHING, folder)]
+        }
+    result = run(FORK, json.dumps(ORDERS), FIND_EVERYTHING, folder)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_everything_is_found_in_any_order_of_imports(order, outcomes):
+    status, output = outcomes[order]
+    assert status == 0, output
+    lines = [line for line in output.splitlines() if line and "Loading weights" not in line]
+    assert lines == ["found"], output
+
+
+def test_without_the_package_transformers_does_not_know_the_model(folder):
+    result = run("import sys; from transformers import AutoModel; AutoModel.from_pretrained(sys.argv[1])", folder)
+    assert result.returncode != 0
+    assert "elmo" in result.stderr
+
+
+IMPORT_ALONE = """
+import logging, os, random, sys, warnings
+def state():
+    loggers = {name: getattr(each, "level", None) for name, each in logging.root.manager.loggerDict.items()}
+    filters, paths = [str(each) for each in warnings.filters], list(sys.path)
+    root = [logging.root.level, len(logging.root.handlers)]
+    return [dict(os.environ), root, loggers, random.getstate(), filters, paths]
+import wrapt  # what it changes is its own affair
+before = state()
+modules = set(sys.modules)
+import hf_lineage
+assert state() == before
+new = {name.partition(".")[0] for name in set(sys.modules) - modules}
+assert not new & {"torch", "transformers", "numpy", "h5py", "typer", "huggingface_hub"}, new
+assert set(hf_lineage.__all__) <= set(dir(hf_lineage))
+try:
+    hf_lineage.Absent
+except AttributeError as error:
+    assert "hf_lineage" in str(error) and "Absent" in str(error)
+else:
+    raise AssertionError
+assert "torch" not in sys.modules
+hf_lineage.ElmoConfig
+import hf_lineage.elmo.tokenization_elmo
+"""
+
+USE_CHANGES_NOTHING = """
+import os, random
+import numpy, torch, transformers
+transformers.AutoModel, transformers.pipeline, transformers.Trainer
+from transformers.utils import logging
+def state():
+    return [
+        dict(os.environ), logging.get_verbosity(), torch.get_rng_state().tolist(), torch.get_default_dtype(),
+        torch.get_num_threads(), torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled(),
+        random.getstate(), numpy.random.get_state()[1].tolist(),
+    ]
+before = state()
+import hf_lineage
+for name in hf_lineage.__all__:
+    getattr(hf_lineage, name)
+assert state() == before
+"""
+
+
+@pytest.mark.parametrize("code", [IMPORT_ALONE, USE_CHANGES_NOTHING], ids=["import alone", "use of every name"])
+def test_importing_changes_nothing_else(code):
+    result = run(code)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == result.stderr == ""
+
+
+def test_public_names_are_what_they_say():
+    for name in hf_lineage.__all__:
+        value = getattr(hf_lineage, name)
+        assert name == "__version__" or value.__name__ == name
+    for family in FAMILIES.values():
+        assert set(family.models.values()) <= set(hf_lineage.__all__)
