@@ -37,7 +37,7 @@ def atomic_folder(path: str | os.PathLike, overwrite: bool = False) -> Iterator[
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} must be a folder, but a file of that name exists")
     if path.is_dir() and any(path.iterdir()) and not overwrite:
-        raise ValueError(f"{path} exists and is not empty: choose another folder or say that it may be overwritten")
+        raise ValueError(f"{path} exists and is not empty: choose another folder or allow to overwrite it")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:

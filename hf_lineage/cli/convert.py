@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .common import checked_source, quiet_progress
+
 app = typer.Typer(help="Convert checkpoints of the original implementations.", no_args_is_help=True)
 
 
@@ -28,6 +30,7 @@ def elmo(
     from ..elmo.tokenization_elmo import ElmoTokenizer
     from ..files import atomic_folder
 
+    quiet_progress()
     sources: AbstractContextManager[tuple[Path, Path, Path | None]]
     if archive is not None and options is None and weights is None:
         sources = unpacked_archive(archive)
@@ -64,7 +67,8 @@ def elmo_export(
     from ..elmo.conversion_elmo import export_elmo_checkpoint
     from ..elmo.modeling_elmo import ElmoModel
 
-    export_elmo_checkpoint(ElmoModel.from_pretrained(model), options, weights)
+    quiet_progress()
+    export_elmo_checkpoint(ElmoModel.from_pretrained(checked_source(model)), options, weights)
     typer.echo(f"{options} and {weights} written")
 
 

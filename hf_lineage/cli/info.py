@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from .common import checked_source
+
 
 def info(model: Annotated[str, typer.Argument(help="Folder or Hub name of a model.")]) -> None:
     """Show a model's configuration in short and its parameters by part."""
@@ -14,7 +16,7 @@ def info(model: Annotated[str, typer.Argument(help="Folder or Hub name of a mode
 
     import hf_lineage  # noqa: F401  registers the families
 
-    config = AutoConfig.from_pretrained(model)
+    config = AutoConfig.from_pretrained(checked_source(model))
     # sizes only: the weights would be loaded for nothing
     with torch.device("meta"):
         network = AutoModel.from_config(config)

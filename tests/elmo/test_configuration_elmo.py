@@ -126,7 +126,6 @@ BAD_FIELDS = [
     ("proj_clip", "3", "at least 0"),
     ("forget_bias", NAN, "number"),
     ("forget_bias", "1", "number"),
-    ("initializer_range", -0.1, "at least 0"),
     ("vocab_size", 2, "at least 3"),
     ("vocab_size", "9", "at least 3"),
     ("char_cnn_activation", "gelu", "'relu', 'tanh'"),

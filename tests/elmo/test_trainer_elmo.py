@@ -1,4 +1,5 @@
 import json
+import logging
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ def sentences(tokenizer, pairs=False):
 
 
 @pytest.mark.parametrize("sampling", ["random", "group_by_length"])
-def test_fine_tuning_a_sentence_classifier(sampling, tiny, arguments, tmp_path, capfd):
+def test_fine_tuning_a_sentence_classifier(sampling, tiny, arguments, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)
     model, tokenizer = ElmoForSequenceClassification(tiny(dropout=0.1)), ElmoTokenizer()
     # the first is set by the first loss that is computed, the second by every Trainer
     changing = {"problem_type", "use_cache"}
@@ -76,7 +78,7 @@ def test_fine_tuning_a_sentence_classifier(sampling, tiny, arguments, tmp_path, 
     moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, weights[name])}
     assert moved == set(weights)
     assert {name: value for name, value in model.config.to_dict().items() if name not in changing} == before
-    assert "were aligned" not in capfd.readouterr().err
+    assert "were aligned" not in caplog.text
 
     trainer.save_model(tmp_path / "saved")
     loaded = AutoModelForSequenceClassification.from_pretrained(tmp_path / "saved")
