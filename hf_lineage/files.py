@@ -33,25 +33,33 @@ def atomic_folder(path: str | os.PathLike, overwrite: bool = False) -> Iterator[
     Raises:
         ValueError: If something stands there and may not be replaced.
     """
-    path = Path(path)
+    path = Path(path).resolve()  # of a link, the folder that it leads to is replaced
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} must be a folder, but a file of that name exists")
     if path.is_dir() and any(path.iterdir()) and not overwrite:
-        raise ValueError(f"{path} exists and is not empty: choose another folder or allow to overwrite it")
+        raise ValueError(f"{path} exists and is not empty: choose another folder, or overwrite it (--overwrite)")
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield temporary
         os.chmod(temporary, 0o777 & ~_umask())
-        if path.exists():
-            replaced = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-            os.replace(path, replaced)
-            os.replace(temporary, path)
-            shutil.rmtree(replaced)
+        if overwrite and path.exists():
+            _replace_folder(temporary, path)
         else:
-            os.replace(temporary, path)
+            os.replace(temporary, path)  # fails if something was put there meanwhile
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace_folder(new: Path, path: Path) -> None:
+    old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    os.replace(path, old)
+    try:
+        os.replace(new, path)
+    except OSError:
+        os.replace(old, path)
+        raise
+    shutil.rmtree(old)
 
 
 def _umask() -> int:

@@ -3,6 +3,7 @@
 import sys
 
 import typer
+from safetensors import SafetensorError
 
 from . import convert, info
 
@@ -15,8 +16,8 @@ def main() -> None:
     """Runs the command; an error in what the user gave is one line on stderr and exit status 2."""
     try:
         app()
-    except (ValueError, OSError) as error:
-        print(f"hf-lineage: {error}", file=sys.stderr)
+    except (ValueError, OSError, SafetensorError) as error:
+        print(f"hf-lineage: {' '.join(str(error).split())}", file=sys.stderr)
         raise SystemExit(2) from error
 
 

@@ -46,6 +46,13 @@ def elmo(
             vocab_file=None if vocab_file is None else stack.enter_context(opened_vocabulary(vocab_file)),
             max_characters_per_token=model.config.max_characters_per_token,
         )
+        words = len(tokenizer.word_vocabulary) or None
+        if words and model.config.vocab_size not in (None, words):
+            contradiction = f"{vocab_file} has {words} words, the options say {model.config.vocab_size}"
+            if vocabulary:
+                raise ValueError(contradiction)
+            typer.echo(f"{contradiction}: the former is taken")
+        model.config.vocab_size = words or model.config.vocab_size
         with atomic_folder(output, overwrite) as folder:
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
@@ -53,7 +60,7 @@ def elmo(
     typer.echo(
         f"{output}: {sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
         f"{config.num_hidden_layers} LSTM layers of 2 x {config.lstm_hidden_size}, vectors of {config.hidden_size}, "
-        f"{len(tokenizer.word_vocabulary) or 'no'} words for a softmax"
+        f"{words or 'no'} words for a softmax"
     )
 
 

@@ -1,7 +1,8 @@
 """Configuration of ELMo."""
 
+import math
 from dataclasses import field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig
 
@@ -74,9 +75,11 @@ class ElmoConfig(PreTrainedConfig):
             Dropout before each linear layer of a head.
         vocab_size (`int` or `None`, defaults to `None`):
             Words of the pretraining softmax. Only `ElmoForPreTraining` needs it.
-        bos_token_id (`int`, defaults to 0), eos_token_id (`int`, defaults to 1), unk_token_id (`int`, defaults to 2):
+        bos_token_id (`int`, 0), eos_token_id (`int`, 1), unk_token_id (`int`, 2):
             Ids of the begin of sentence, the end of sentence and the unknown word **in the word vocabulary** of the
-            pretraining softmax. bilm-tf's vocabulary files begin with these three.
+            pretraining softmax: bilm-tf's vocabulary files begin with these three, and so must every other.
+        pad_token_id (`int`, 0):
+            The number that a padding token's row consists of.
         tie_word_embeddings (`bool`, defaults to `False`):
             Must be `False`: the input is characters, the output is words.
 
@@ -127,6 +130,7 @@ class ElmoConfig(PreTrainedConfig):
     bos_token_id: int = 0
     eos_token_id: int = 1
     unk_token_id: int = 2
+    pad_token_id: int = 0
     tie_word_embeddings: bool = False
 
     def __post_init__(self, **kwargs):
@@ -151,6 +155,12 @@ class ElmoConfig(PreTrainedConfig):
         """Width of a token's vector after the convolutions."""
         return sum(number for _, number in self.char_cnn_filters)
 
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs) -> "ElmoConfig":
+        """As in `PreTrainedConfig`; fields that replace those of the dictionary are checked like them."""
+        own = {name: kwargs.pop(name) for name in list(kwargs) if name in cls.__annotations__}
+        return super().from_dict({**config_dict, **own}, **kwargs)
+
     def _check_numbers(self) -> None:
         smallest = {
             "char_vocab_size": 262,
@@ -165,17 +175,19 @@ class ElmoConfig(PreTrainedConfig):
         }
         for name, minimum in smallest.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            if not _is_integer(value) or value < minimum:
                 raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
         for name in ("dropout", "lstm_dropout", "classifier_dropout"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 <= value < 1:
+            if not _is_number(value) or not 0 <= value < 1:
                 raise ValueError(f"{name} must be a number in [0, 1), got {value!r}")
         for name in ("cell_clip", "proj_clip"):
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, (int, float)) or value < 0):
+            if value is not None and (not _is_number(value) or value < 0):
                 raise ValueError(f"{name} must be None or a number of at least 0, got {value!r}")
-        if self.vocab_size is not None and (not isinstance(self.vocab_size, int) or self.vocab_size < 3):
+        if not _is_number(self.forget_bias):
+            raise ValueError(f"forget_bias must be a finite number, got {self.forget_bias!r}")
+        if self.vocab_size is not None and (not _is_integer(self.vocab_size) or self.vocab_size < 3):
             raise ValueError(
                 "vocab_size must be None or an integer of at least 3 (begin, end of sentence and the unknown word), "
                 f"got {self.vocab_size!r}"
@@ -188,10 +200,16 @@ class ElmoConfig(PreTrainedConfig):
             "scalar_mix_layer_norm": (None, "allennlp", "bilm"),
             "classifier_pooling": ("max", "mean", "last"),
             "tie_word_embeddings": (False,),
+            "bos_token_id": (0,),
+            "eos_token_id": (1,),
+            "unk_token_id": (2,),
+            "pad_token_id": (0,),
         }
+        switches = ("use_skip_connections", "add_sentence_boundaries", "keep_sentence_boundaries", "stateful")
+        choices.update(dict.fromkeys(switches, (True, False)))
         for name, allowed in choices.items():
             value = getattr(self, name)
-            if value not in allowed:
+            if not any(value == choice and type(value) is type(choice) for choice in allowed):
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
     def _check_agreement(self) -> None:
@@ -204,29 +222,36 @@ class ElmoConfig(PreTrainedConfig):
                 f"{self.max_characters_per_token} characters"
             )
         fixed = self.scalar_mix_parameters
-        if fixed is not None and len(fixed) != self.num_hidden_layers + 1:
+        if fixed is not None and (
+            not isinstance(fixed, (list, tuple))
+            or len(fixed) != self.num_hidden_layers + 1
+            or not all(map(_is_number, fixed))
+        ):
             raise ValueError(
-                f"scalar_mix_parameters must hold num_hidden_layers + 1 = {self.num_hidden_layers + 1} numbers, "
-                f"got {len(fixed)}: {fixed!r}"
+                f"scalar_mix_parameters must be None or hold num_hidden_layers + 1 = {self.num_hidden_layers + 1} "
+                f"finite numbers, got {fixed!r}"
             )
         if self.keep_sentence_boundaries and not self.add_sentence_boundaries:
             raise ValueError(
                 "keep_sentence_boundaries=True keeps the boundaries that the model adds, so it needs "
                 "add_sentence_boundaries=True"
             )
-        if self.vocab_size is not None:
-            for name in ("bos_token_id", "eos_token_id", "unk_token_id"):
-                value = getattr(self, name)
-                if not isinstance(value, int) or not 0 <= value < self.vocab_size:
-                    raise ValueError(f"{name} must be in [0, vocab_size={self.vocab_size}), got {value!r}")
 
 
-def _checked_filters(filters) -> list[list[int]]:
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _checked_filters(filters: Any) -> list[list[int]]:
     well_formed = (
         isinstance(filters, (list, tuple))
         and len(filters) > 0
         and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in filters)
-        and all(isinstance(number, int) and number >= 1 for pair in filters for number in pair)
+        and all(_is_integer(number) and number >= 1 for pair in filters for number in pair)
     )
     if not well_formed:
         raise ValueError(

@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from .configuration_elmo import ElmoConfig
 from .modeling_elmo import ElmoModel
 
 StrPath = str | os.PathLike
+_KINDS: dict[type, str] = {dict: "an object", int: "an integer"}
 
 
 @dataclass(frozen=True)
@@ -109,15 +111,15 @@ def config_from_options(options: dict, source: str = "the options", **overrides:
     Raises:
         ValueError: If an option is missing or contradicts another.
     """
-    lstm, characters = _get(options, source, "lstm"), options.get("char_cnn")
-    if characters is None:
+    if options.get("char_cnn") is None:
         raise ValueError(f"{source} has no 'char_cnn': a model with word vectors for input is not supported")
+    lstm, characters = (_get(options, source, name, dict) for name in ("lstm", "char_cnn"))
     if options.get("bidirectional", True) is not True:
         raise ValueError(f"{source} has 'bidirectional': {options['bidirectional']!r}; only true is supported")
     number = characters.get("n_characters", 262)
     if number not in (261, 262):
         raise ValueError(f"{source} has 'char_cnn.n_characters': {number!r}; it must be 261 (training) or 262")
-    cell_size, projection_size = _get(options, source, "lstm.dim"), _get(options, source, "lstm.projection_dim")
+    cell_size, projection_size = (_get(options, source, f"lstm.{name}", int) for name in ("dim", "projection_dim"))
     if projection_size > cell_size:
         raise ValueError(
             f"{source} has 'lstm.projection_dim': {projection_size} above 'lstm.dim': {cell_size}; bilm-tf projects "
@@ -283,12 +285,14 @@ def _check_names(file: h5py.File, expected: set[str], path: StrPath) -> None:
         raise ValueError(f"{path} has datasets that a model of these options does not have: {', '.join(unexpected)}")
 
 
-def _get(options: dict, source: str, path: str) -> Any:
+def _get(options: dict, source: str, path: str, kind: type = object) -> Any:
     value: Any = options
     for key in path.split("."):
         if not isinstance(value, dict) or key not in value:
             raise ValueError(f"{source} has no {path!r}")
         value = value[key]
+    if not isinstance(value, kind):
+        raise ValueError(f"{source} has {path!r}: {value!r}, which must be {_KINDS[kind]}")
     return value
 
 
@@ -337,7 +341,10 @@ def unpacked_archive(archive: StrPath) -> Iterator[tuple[Path, Path, Path | None
                 source: IO[bytes] = stack.enter_context(file.open(found[0]))
                 if found[0].endswith(".gz"):
                     source = cast(IO[bytes], stack.enter_context(gzip.open(source)))
-                shutil.copyfileobj(source, stack.enter_context(open(path, "wb")))
+                try:
+                    shutil.copyfileobj(source, stack.enter_context(open(path, "wb")))
+                except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+                    raise ValueError(f"{archive}: {found[0]} is damaged: {error}") from error
             return path
 
         options, weights = unpack(r"options\.json", "options.json"), unpack(r".*\.(hdf5|h5)", "weights.hdf5")
@@ -365,7 +372,7 @@ def opened_vocabulary(path: StrPath) -> Iterator[Path]:
         try:
             with gzip.open(path) as source, open(plain, "wb") as copy:
                 shutil.copyfileobj(source, copy)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is not a complete gzip file: {error}") from error
         yield plain
 

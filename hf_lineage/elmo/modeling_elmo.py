@@ -22,7 +22,7 @@ from .character_encoder_elmo import ElmoCharacterEncoder, ElmoHighway
 from .configuration_elmo import ElmoConfig
 from .heads_elmo import ElmoClassificationHead
 from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
-from .packing_elmo import PackedSequences, pack
+from .packing_elmo import END_OF_SENTENCE, PackedSequences, pack
 from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
 
 
@@ -299,6 +299,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         self,
         input_ids: torch.Tensor,
         attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
         initial_states: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
@@ -308,6 +309,8 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         Args:
             input_ids: As in `ElmoModel`.
             attention_mask: As in `ElmoModel`.
+            token_type_ids: As in `ElmoModel`. With `pair_encoding="separate"` the logits have `2 * batch` rows, the
+                two sentences of a pair one after the other.
             labels: `(batch, tokens)` int64, the id of each input token in the word vocabulary
                 (`ElmoTokenizer.convert_tokens_to_word_ids`), -100 where there is nothing to predict. The ids of the
                 boundaries that the model adds are taken from the configuration.
@@ -321,7 +324,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
             check_token_mask("labels", labels, input_ids)
             check_labels(labels, self.lm_head.out_features, "vocab_size")
         packed, layers, final_states = self.elmo.run_language_model(
-            input_ids, attention_mask, initial_states=initial_states
+            input_ids, attention_mask, token_type_ids, initial_states
         )
         ahead, back = self.dropout(layers[-1]).chunk(2, -1)
         forward_logits, backward_logits = self.lm_head(ahead[:, :-1]), self.lm_head(back[:, 1:])
@@ -350,12 +353,15 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
 
         Also where each sequence has its last symbol, as a mask of the same shape.
         """
-        length = packed.character_ids.shape[1]
-        target = torch.where(packed.token_mask, packed.positions, length)
-        symbols = labels.new_full((labels.shape[0], length + 1), -100).scatter(1, target, labels)[:, :length]
+        sequences, length = packed.is_boundary.shape
+        places = sequences // labels.shape[0] * length
+        target = torch.where(packed.token_mask, packed.positions, places)
+        symbols = labels.new_full((labels.shape[0], places + 1), -100).scatter(1, target, labels)
+        symbols = symbols[:, :places].reshape(sequences, length)
+        is_end = packed.character_ids[..., 1] == END_OF_SENTENCE
+        boundaries = torch.where(is_end, self.config.eos_token_id, self.config.bos_token_id)
         at_end = torch.arange(length, device=labels.device) == packed.lengths[:, None] - 1
-        symbols = torch.where(packed.is_boundary, self.config.bos_token_id, symbols)
-        return torch.where(packed.is_boundary & at_end, self.config.eos_token_id, symbols), at_end
+        return torch.where(packed.is_boundary, boundaries, symbols), at_end
 
 
 class ElmoForSequenceClassification(ElmoPreTrainedModel):

@@ -58,7 +58,7 @@ def pack(
     """Packs a batch for the LSTMs.
 
     Args:
-        input_ids: `(batch, tokens, characters)` int64. A token whose characters are all 0 is padding.
+        input_ids: `(batch, tokens, characters)` integers. A token whose characters are all 0 is padding.
         attention_mask: `(batch, tokens)`, 0 for padding; `None` takes it from the ids.
         token_type_ids: `(batch, tokens)`, 0 for the first and 1 for the second sentence of a pair; `None` if there is
             one sentence a row.
@@ -66,6 +66,7 @@ def pack(
         separate: Whether the sentences of a pair become sequences of their own (`2 * batch` sequences, the two of a
             row side by side) or one sequence with the boundaries between them.
     """
+    input_ids = input_ids.long()
     token_mask = (input_ids != 0).any(-1)
     if attention_mask is not None:
         token_mask = token_mask & (attention_mask != 0)

@@ -20,7 +20,7 @@ class ElmoTokenClassificationPipeline(TokenClassificationPipeline):
     def _sanitize_parameters(self, aggregation_strategy=None, **kwargs):
         if self._reads_rows and aggregation_strategy is not None:
             if isinstance(aggregation_strategy, str):
-                aggregation_strategy = AggregationStrategy[aggregation_strategy.upper()]
+                aggregation_strategy = AggregationStrategy(aggregation_strategy.lower())
             if aggregation_strategy != AggregationStrategy.NONE:
                 aggregation_strategy = AggregationStrategy.SIMPLE
         return super()._sanitize_parameters(aggregation_strategy=aggregation_strategy, **kwargs)
@@ -68,16 +68,18 @@ class ElmoTokenClassificationPipeline(TokenClassificationPipeline):
                 word_ids=word_ids,
                 word_to_chars_map=word_to_chars_map,
             )
+        # the pipeline pads the scores in a batch, but not the spans
+        padding = len(scores) - len(offset_mapping) if self.tokenizer.padding_side == "left" else 0
         return [
             {
                 "word": sentence[span[0] : span[1]],
-                "scores": token_scores,
+                "scores": scores[index],
                 "start": span[0],
                 "end": span[1],
                 "index": index,
                 "is_subword": False,
             }
-            for index, (token_scores, span) in enumerate(zip(scores, offset_mapping, strict=False))
+            for index, span in enumerate(offset_mapping, padding)
             if span is not None and not special_tokens_mask[index]
         ]
 

@@ -26,7 +26,10 @@ class ElmoScalarMix(nn.Module):
     ) -> torch.Tensor:
         """Mixes the layers, after normalizing each by its mean and standard deviation if `statistics` are given."""
         if statistics is not None:
-            layers = [(layer - mean) / deviation for layer, (mean, deviation) in zip(layers, statistics, strict=True)]
+            layers = [
+                ((layer.float() - mean) / deviation).to(layer.dtype)
+                for layer, (mean, deviation) in zip(layers, statistics, strict=True)
+            ]
         weights = torch.softmax(self.weights, 0).to(layers[0].dtype)
         mixed = sum(weight * layer for weight, layer in zip(weights.unbind(0), layers, strict=True))
         return self.gamma.to(layers[0].dtype) * mixed
@@ -49,9 +52,9 @@ def layer_statistics(
         mask, epsilon = packed.mask, 1e-13
     else:
         mask, epsilon = packed.mask & ~packed.is_boundary, 1e-12
-    kept = mask[..., None].to(layers[0].dtype)
+    kept = mask[..., None].float()  # half precision could neither count the elements nor hold the epsilon
     statistics = []
-    for layer in layers:
+    for layer in (layer.float() for layer in layers):
         count = (kept.sum() * layer.shape[-1]).clamp(min=1)
         mean = (layer * kept).sum() / count
         variance = (((layer - mean) * kept) ** 2).sum() / count

@@ -15,7 +15,8 @@ from .packing_elmo import BEGIN_OF_SENTENCE, BEGIN_OF_WORD, END_OF_SENTENCE, END
 
 VOCAB_FILES_NAMES = {"vocab_file": "vocab.txt"}
 
-_CHARACTER = r"[[\p{L}\p{M}\p{N}_]--\p{Han}]"
+# joiners and soft hyphens, which have no shape of their own, belong to the word that they stand in
+_CHARACTER = r"[[\p{L}\p{M}\p{N}_\u200c\u200d\u00ad]--\p{Han}]"
 _CLITIC = r"['’](?:s|m|re|ve|ll|d)\b"
 # English clitics part from their word as in the Penn Treebank ("do n't", "John 's"), on which ELMo's training text was
 # tokenized; ideographs stand alone, as there is no space between Chinese words; everything else is cut at punctuation.
@@ -50,6 +51,13 @@ class ElmoBatchEncoding(BatchEncoding):
     """A `BatchEncoding` that knows which word each token is."""
 
     words: list[list[Word | None]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "words": self.words}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.words = state["words"]
 
     def word_ids(self, batch_index: int = 0) -> list[int | None]:
         """Index of each token's word in its sentence, `None` for sentence boundaries and padding."""
@@ -195,10 +203,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
 
     def _words(self, text: str | Sequence[str], is_split_into_words: bool, sentence: int) -> list[Word]:
         if is_split_into_words:
-            wrong = [word for word in text if not isinstance(word, str)]
-            if isinstance(text, str) or wrong:
-                given = f"a list with {wrong[0]!r}" if wrong else repr(text)
-                raise ValueError(f"with is_split_into_words=True a sentence must be a list of strings, got {given}")
+            if not isinstance(text, (list, tuple)) or not all(isinstance(word, str) for word in text):
+                raise ValueError(f"with is_split_into_words=True a sentence must be a list of strings, got {text!r}")
             return [Word(word, 0, len(word), index, sentence) for index, word in enumerate(text)]
         if not isinstance(text, str):
             raise ValueError(
@@ -250,9 +256,9 @@ class ElmoTokenizer(PreTrainedTokenizer):
         ]
         words = [words for _, words in encoded]
         data: dict[str, Any] = {}
-        for fields, _ in encoded:
-            for name, value in fields.items():
-                data.setdefault(name, []).append(value)
+        for name in {name: None for fields, _ in encoded for name in fields}:
+            # a row that was not cut has no overflow
+            data[name] = [fields.get(name, 0 if name == "num_truncated_tokens" else []) for fields, _ in encoded]
         offsets = data.pop("offset_mapping", None)
         if return_tensors:  # of a length that differs from row to row
             data.pop("overflowing_tokens", None)
@@ -295,9 +301,37 @@ class ElmoTokenizer(PreTrainedTokenizer):
                 fields[name] = [
                     self._row(words[number].text) if isinstance(number, int) else number for number in fields[name]
                 ]
+        if not options["add_special_tokens"] and "token_type_ids" in fields:
+            # the base class would take a pair without boundaries for one sentence
+            fields["token_type_ids"] = [0 if word is None else word.sentence for word in aligned]
         if return_offsets_mapping:
             fields["offset_mapping"] = [(0, 0) if word is None else (word.start, word.end) for word in aligned]
         return fields, aligned
+
+    def truncate_sequences(
+        self,
+        ids: list,
+        pair_ids: list | None = None,
+        num_tokens_to_remove: int = 0,
+        truncation_strategy: str | TruncationStrategy = "longest_first",
+        stride: int = 0,
+    ) -> tuple[list, list | None, list]:
+        """Cuts sentences by words; arguments and results as in `PythonBackend.truncate_sequences`.
+
+        Of a pair, `"longest_first"` takes each word from the sentence that is then the longer one (the second, of
+        equals). The base class warns at every pair that it does not return what it cuts, and makes no sentence of one
+        that loses all its words.
+        """
+        if pair_ids is None or TruncationStrategy(truncation_strategy) != TruncationStrategy.LONGEST_FIRST:
+            return super().truncate_sequences(ids, pair_ids, num_tokens_to_remove, truncation_strategy, stride)
+        lengths = [len(ids), len(pair_ids)]
+        for _ in range(min(num_tokens_to_remove, sum(lengths))):
+            lengths[0 if lengths[0] > lengths[1] else 1] -= 1
+        if self.truncation_side == "left":
+            first, second = ids[len(ids) - lengths[0] :], pair_ids[len(pair_ids) - lengths[1] :]
+        else:
+            first, second = ids[: lengths[0]], pair_ids[: lengths[1]]
+        return first, second, []
 
     def build_inputs_with_special_tokens(self, token_ids_0: list, token_ids_1: list | None = None) -> list:
         """Puts the boundaries around each sentence, if `add_sentence_boundaries`."""
@@ -352,6 +386,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
         numbers = iter(range(1, len(rows)))
         numbered = [[next(numbers) for _ in sentence] for sentence in sentences]
         data["input_ids"] = numbered if is_batch else numbered[0]
+        if return_tensors and numbered and not any(numbered):
+            padding, max_length = "max_length", max(max_length or 0, 1)  # the model wants at least one token
         padded = super().pad(
             data,
             padding=padding,
@@ -367,8 +403,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
         sentences = [[rows[number] for number in sentence] for sentence in sentences]
         padded["input_ids"] = sentences if is_batch else sentences[0]
         if return_tensors and len({len(sentence) for sentence in sentences}) == 1:
-            # one pass over the numbers; and a batch without a single word keeps its dtype and rank
-            array = np.array(sentences, dtype=np.int64).reshape(len(sentences), -1, self.max_characters_per_token)
+            array = np.array(sentences, dtype=np.int64)  # one pass over all numbers
             padded["input_ids"] = array if is_batch else array[0]
         return BatchEncoding(padded, tensor_type=return_tensors)
 
@@ -409,9 +444,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
         return self._tokens(ids, skip_special_tokens)
 
     def _tokens(self, rows: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
-        tokens = [self._convert_id_to_token(row) for row in rows]
-        special = {self.pad_token, self.bos_token, self.eos_token}
-        return [token for token in tokens if not (skip_special_tokens and token in special)]
+        special = {self._convert_token_to_id(token) for token in (self.pad_token, self.bos_token, self.eos_token)}
+        return [self._convert_id_to_token(row) for row in rows if not (skip_special_tokens and tuple(row) in special)]
 
     def decode(self, token_ids, skip_special_tokens: bool = False, **kwargs) -> str | list[str]:
         """Joins words by spaces: one row or a list of rows to a string, a batch of lists to a list of strings.
@@ -425,7 +459,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
         return " ".join(self._words_of([token_ids] if depth == 1 and token_ids else token_ids, skip_special_tokens))
 
     def _words_of(self, rows: Sequence[Sequence[int]], skip_special_tokens: bool) -> list[str]:
-        return [token for token in self._tokens(rows, skip_special_tokens) if token != self.pad_token]
+        return self._tokens([row for row in rows if any(self._checked_row(row))], skip_special_tokens)
 
     def convert_tokens_to_word_ids(self, tokens: Sequence[str]) -> list[int]:
         """Ids of words in the word vocabulary, the labels of `ElmoForPreTraining`.
@@ -461,8 +495,11 @@ def read_word_vocabulary(path: str | os.PathLike, first: tuple[str, str, str]) -
     Raises:
         ValueError: If the file begins otherwise or has a word twice.
     """
-    with open(path, encoding="utf-8", newline="\n") as file:
-        words = [line.rstrip("\r\n") for line in file]
+    try:
+        with open(path, encoding="utf-8", newline="\n") as file:
+            words = [line.rstrip("\r\n") for line in file]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}") from error
     if tuple(words[:3]) != first:
         raise ValueError(f"{path} must begin with the lines {', '.join(first)}, it begins with {', '.join(words[:3])}")
     vocabulary = {word: index for index, word in enumerate(words)}
@@ -485,9 +522,13 @@ def _as_batch(text, text_pair, is_split_into_words: bool) -> tuple[list[tuple], 
         if not isinstance(text_pair, sequences) or len(text_pair) != len(text):
             raise ValueError(f"text_pair must be a batch of the same length as text, {len(text)}")
         return list(zip(text, text_pair, strict=True)), True
-    pair_types = (tuple,) if is_split_into_words else sequences
-    rows = [tuple(row) if isinstance(row, pair_types) and len(row) == 2 else (row, None) for row in text]
-    return rows, True
+
+    def is_pair(row) -> bool:
+        if is_split_into_words:  # a list, or a tuple of strings, is one sentence
+            return isinstance(row, tuple) and len(row) == 2 and not any(isinstance(part, str) for part in row)
+        return isinstance(row, sequences) and len(row) == 2
+
+    return [tuple(row) if is_pair(row) else (row, None) for row in text], True
 
 
 def _padded(values: list, length: int, value: Any, side: str) -> list:

@@ -109,11 +109,12 @@ def test_an_empty_text_is_read_alone_as_it_is_in_a_batch(task, saved):
     folder, _ = saved(classes[task])
     pipe = pipeline(task, model=folder)
     if task == "feature-extraction":
-        assert pipe("")[0] == []
+        # a batch has at least one token, which is padding here
+        assert torch.tensor(pipe("")).abs().sum() == 0
     elif task == "token-classification":
         assert pipe("") == pipe(["", "a"], batch_size=2)[0] == []
     else:
-        assert same([pipe("")], [pipe(["", "a"], batch_size=2)[0]])
+        assert same(pipe(""), [pipe(["", "a"], batch_size=2)[0]])
 
 
 @pytest.mark.parametrize("boundaries", ["of the model", "of the tokenizer"])
@@ -171,7 +172,7 @@ def test_aggregation_groups_neighbours_with_one_label(strategy, saved):
 
 def test_an_unknown_aggregation_strategy_is_refused(saved):
     tag, _ = token_pipeline(saved)
-    with pytest.raises(ValueError, match=r"aggregation_strategy.*frist"):
+    with pytest.raises(ValueError, match="frist is not a valid AggregationStrategy"):
         tag("a b", aggregation_strategy="frist")
 
 

@@ -92,15 +92,6 @@ def test_fine_tuning_a_sentence_classifier(sampling, tiny, arguments, tmp_path, 
         assert torch.equal(loaded(**inputs).logits, model.eval()(**inputs).logits)
 
 
-@pytest.mark.parametrize("ids", [(3, 4, 5), (2, 1, 0)])
-def test_ids_of_a_configuration_s_own_survive_training(ids, tiny, arguments):
-    # the softmax that a biLM was trained with keeps its special words where they were
-    fields = dict(zip(("bos_token_id", "eos_token_id", "unk_token_id"), ids, strict=True))
-    tokenizer, model = ElmoTokenizer(), ElmoForSequenceClassification(tiny(vocab_size=9, **fields))
-    Trainer(model, arguments(max_steps=1), train_dataset=sentences(tokenizer), processing_class=tokenizer).train()
-    assert {name: getattr(model.config, name) for name in fields} == fields
-
-
 @pytest.mark.parametrize("pair_encoding", ["joint", "separate"])
 def test_fine_tuning_on_pairs(pair_encoding, tiny, arguments):
     tokenizer = ElmoTokenizer(padding_side="left")
