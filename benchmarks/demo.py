@@ -3,6 +3,7 @@
 python -m benchmarks.demo [--output_dir DIR]
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from benchmarks.minisuite import MINISUITE_TASKS, load_task
 from benchmarks.minisuite.baselines import bag_of_words_accuracy
 
 # Preset -> its arguments. A learning rate for training from scratch is far above one for fine-tuning.
-MODELS = {"elmo-tiny": {"--learning_rate": "3e-3", "--num_train_epochs": "6", "--per_device_train_batch_size": "32"}}
+MODELS = {"elmo-tiny": {"--learning_rate": "3e-3", "--num_train_epochs": "8", "--per_device_train_batch_size": "32"}}
 WHAT_DECIDES = {
     "sentiment": "the words themselves",
     "word_order": "which of two words comes first",
@@ -53,10 +54,13 @@ def main() -> None:
 def _train(model: str, settings: dict[str, str], output_dir: Path) -> None:
     # Every option of the launcher that it would otherwise ask or warn about.
     launch = ["--num_processes=1", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no"]
+    launch += [f"--num_cpu_threads_per_process={os.cpu_count()}"]
     command = [sys.executable, "-m", "accelerate.commands.launch", *launch, "-m", "benchmarks.glue"]
     command += ["--suite", "minisuite", "--task_name", "all", "--model_name_or_path", model]
     command += ["--output_dir", str(output_dir), "--overwrite_output_dir"]
-    subprocess.run([*command, *(part for setting in settings.items() for part in setting)], check=True)
+    status = subprocess.run([*command, *(part for setting in settings.items() for part in setting)]).returncode
+    if status:
+        sys.exit(status)  # what went wrong is said already
 
 
 def _table(results: list[dict[str, Any]]) -> Table:

@@ -1,6 +1,5 @@
 """Models and tokenizers by name: checkpoints, or presets that are built from scratch."""
 
-import shutil
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from transformers import (
 
 import hf_lineage  # registers our families with the Auto classes
 from benchmarks.glue.tasks import Task
+from hf_lineage.files import atomic_folder
 
 
 @dataclass(frozen=True)
@@ -167,16 +167,9 @@ def save_model_and_tokenizer(
         folder: Where they go.
     """
     if accelerator.is_main_process:
-        new, old = (folder.with_name(f".{folder.name}-{suffix}") for suffix in ("new", "old"))
-        for leftover in (new, old):
-            shutil.rmtree(leftover, ignore_errors=True)
-        new.mkdir(parents=True)
-        accelerator.unwrap_model(model).save_pretrained(new)
-        tokenizer.save_pretrained(new)
-        if folder.exists():
-            folder.rename(old)
-        new.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
+        with atomic_folder(folder, overwrite=True) as new:
+            accelerator.unwrap_model(model).save_pretrained(new)
+            tokenizer.save_pretrained(new)
     accelerator.wait_for_everyone()
 
 

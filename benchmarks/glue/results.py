@@ -23,6 +23,7 @@ from benchmarks.glue.data import TaskData, majority_label
 from benchmarks.glue.metrics import TaskMetrics, score
 from benchmarks.glue.tasks import get_suite
 from benchmarks.glue.train import FineTuned
+from hf_lineage.files import atomic_file
 
 RESULTS_FILE = "results.json"
 _BENCHMARK = "benchmarks.glue"
@@ -143,9 +144,8 @@ def _describe_platform(accelerator: Accelerator) -> dict[str, Any]:
 def write_text(path: Path, text: str) -> None:
     """Write a file so that it is never there in part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-new")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_results(path: Path, results: dict[str, Any]) -> None:

@@ -330,6 +330,28 @@ def test_pretraining_losses_by_hand(tiny, tokenizer):
     torch.testing.assert_close(output.loss, (output.forward_loss + output.backward_loss) / 2)
 
 
+def test_pretraining_labels_of_pairs(tiny, tokenizer):
+    pairs = tokenizer(["a b", "c"], ["d", "e f g"], padding=True, return_tensors="pt")
+    labels = torch.tensor([[3, 4, 5, -100], [6, 7, 8, 9]])
+    # the boundaries between the sentences are symbols like any other
+    streams = {
+        "joint": [[0, 3, 4, 1, 0, 5, 1], [0, 6, 1, 0, 7, 8, 9, 1]],
+        "separate": [[0, 3, 4, 1], [0, 5, 1], [0, 6, 1], [0, 7, 8, 9, 1]],
+    }
+    for pair_encoding, expected in streams.items():
+        model = ElmoForPreTraining(tiny(vocab_size=10, pair_encoding=pair_encoding)).eval()
+        output = model(**pairs, labels=labels)
+        ahead, back = output.forward_logits.log_softmax(-1), output.backward_logits.log_softmax(-1)
+        forward_terms = [
+            ahead[row, i, word] for row, stream in enumerate(expected) for i, word in enumerate(stream[1:])
+        ]
+        backward_terms = [
+            back[row, i, word] for row, stream in enumerate(expected) for i, word in enumerate(stream[:-1])
+        ]
+        torch.testing.assert_close(output.forward_loss, -torch.stack(forward_terms).mean())
+        torch.testing.assert_close(output.backward_loss, -torch.stack(backward_terms).mean())
+
+
 def test_the_language_model_does_not_see_what_it_predicts(tiny, tokenizer):
     model = ElmoForPreTraining(tiny(vocab_size=7)).eval()
     one, other = (tokenizer(f"a b {word} d e", return_tensors="pt").input_ids for word in "xy")
@@ -398,6 +420,15 @@ def test_gradient_checkpointing_gives_the_same_gradients(use_reentrant, tiny, to
         model(**inputs, labels=labels).loss.backward()
         gradients.append({name: parameter.grad.clone() for name, parameter in model.named_parameters()})
     torch.testing.assert_close(gradients[0], gradients[1])
+
+
+@pytest.mark.parametrize("convention", ["allennlp", "bilm"])
+def test_layer_norm_in_half_precision_counts_large_batches(convention, tiny, tokenizer):
+    model = ElmoModel(tiny(scalar_mix_layer_norm=convention)).eval()
+    inputs = tokenizer([" ".join("abcdefgh" * 5)] * 120, return_tensors="pt")  # 76,800 numbers a layer
+    with torch.no_grad():
+        full, half = model(**inputs).last_hidden_state, model.half()(**inputs).last_hidden_state
+    torch.testing.assert_close(half.float(), full, atol=0.05, rtol=0.05)
 
 
 def test_bfloat16(tiny, tokenizer):

@@ -82,7 +82,7 @@ def test_a_checkpoint_without_label_names_is_evaluated_as_it_is(model_dir: Path,
 
 
 def test_an_unknown_model_is_named_with_the_presets(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"No model .*nothing'.*presets \(elmo-small"):
+    with pytest.raises(ValueError, match=r"No model .*nothing'.*presets \(elmo-tiny, elmo-small"):
         load_model_and_tokenizer(str(tmp_path / "nothing"), SST2)
 
 
