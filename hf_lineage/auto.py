@@ -66,6 +66,10 @@ def _public_names() -> dict[str, str]:
 
 PUBLIC_NAMES = _public_names()
 
+_is_registered = False
+_imported: set[str] = set()  # modules whose import is complete, of those that are watched
+_done: set[Callable[[], None]] = set()  # registrations that have been made
+
 
 def register() -> None:
     """Registers every family with transformers' Auto classes; a second call changes nothing.
@@ -82,10 +86,6 @@ def register() -> None:
     _when_imported(f"{auto}.tokenization_auto", _register_tokenizers)
     _when_imported(f"{auto}.modeling_auto", _register_models)
     _when_imported("transformers.pipelines", _register_pipelines)
-
-
-_is_registered = False
-_imported: set[str] = set()
 
 
 def _when_imported(trigger: str, action: Callable[[], None]) -> None:
@@ -114,9 +114,6 @@ def _needed_modules() -> list[str]:
         package = importlib.import_module(family.modeling.rpartition(".")[0], __package__)
         modules += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
     return modules
-
-
-_done: set[Callable[[], None]] = set()
 
 
 def _load(module: str, name: str) -> type:

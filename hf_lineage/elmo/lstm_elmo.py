@@ -6,7 +6,6 @@ leaves open: where the skip connections, the bounds and the dropout are.
 
 import torch
 from torch import nn
-from torch._higher_order_ops.scan import scan
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_elmo import ElmoConfig
@@ -68,6 +67,7 @@ class ElmoLstmLayer(GradientCheckpointingLayer):
         self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The same as an operator over the steps, so that an exported graph takes any length."""
+        from torch._higher_order_ops.scan import scan  # a prototype in torch, so only where it is needed
 
         def step(carry, gates_of_step):
             carry = self._step(gates_of_step, *carry)
