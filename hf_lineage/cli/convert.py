@@ -71,11 +71,15 @@ def elmo_export(
     weights: Annotated[Path, typer.Option(help="Where to write the HDF5 file.")],
 ) -> None:
     """Write an ELMo model in the original format, for bilm-tf and AllenNLP."""
+    from ..elmo.configuration_elmo import ElmoConfig
     from ..elmo.conversion_elmo import export_elmo_checkpoint
     from ..elmo.modeling_elmo import ElmoModel
 
     quiet_progress()
-    export_elmo_checkpoint(ElmoModel.from_pretrained(checked_source(model)), options, weights)
+    model_type = ElmoConfig.get_config_dict(checked_source(model))[0].get("model_type")
+    if model_type != "elmo":
+        raise ValueError(f"{model} is a model of the type {model_type!r}, not 'elmo'")
+    export_elmo_checkpoint(ElmoModel.from_pretrained(model), options, weights)
     typer.echo(f"{options} and {weights} written")
 
 

@@ -260,9 +260,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
             # a row that was not cut has no overflow
             data[name] = [fields.get(name, 0 if name == "num_truncated_tokens" else []) for fields, _ in encoded]
         offsets = data.pop("offset_mapping", None)
-        if return_tensors:  # of a length that differs from row to row
-            data.pop("overflowing_tokens", None)
-            data.pop("num_truncated_tokens", None)
+        overflow = {name: data.pop(name) for name in ("overflowing_tokens", "num_truncated_tokens") if name in data}
         padding_side = padding_side or self.padding_side
         padded = self.pad(
             data,
@@ -273,6 +271,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
             return_attention_mask=return_attention_mask,
             return_tensors=return_tensors,
         )
+        if not return_tensors:  # the overflow differs in length from row to row
+            padded.update(overflow)
         lengths = [len(ids) for ids in padded["input_ids"]]
         words = [_padded(row, length, None, padding_side) for row, length in zip(words, lengths, strict=True)]
         if offsets is not None:

@@ -24,6 +24,7 @@ import sys
 import torch
 sys.modules["hf_lineage"] = None  # as if it were not installed
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
+torch.set_num_threads(1)
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], trust_remote_code=True)
 model = AutoModelForSequenceClassification.from_pretrained(sys.argv[1], trust_remote_code=True)
 assert type(model).__module__.startswith("transformers_modules"), type(model)
