@@ -440,6 +440,7 @@ def test_bfloat16(tiny, tokenizer):
     torch.testing.assert_close(half.float(), full, atol=0.1, rtol=0.1)
 
 
+@pytest.mark.skipif(not hasattr(torch.compiler, "is_exporting"), reason="torch 2.6 cannot tell that it exports")
 def test_export_takes_any_batch_and_length(tiny, tokenizer):
     model = ElmoForSequenceClassification(tiny(num_hidden_layers=1)).eval()
     example = tokenizer(["a b c d", "e"], padding=True, return_tensors="pt")
