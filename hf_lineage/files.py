@@ -10,8 +10,16 @@ from pathlib import Path
 
 @contextmanager
 def atomic_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Gives a temporary file beside `path` to write to, and renames it to `path` if the block ends well."""
+    """Gives a temporary file beside `path` to write to, and renames it to `path` if the block ends well.
+
+    Raises:
+        ValueError: If there is no folder for it, or a folder of that name.
+    """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:

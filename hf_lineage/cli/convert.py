@@ -69,12 +69,16 @@ def elmo_export(
     model: Annotated[str, typer.Argument(help="Folder or Hub name of an ELMo model.")],
     options: Annotated[Path, typer.Option(help="Where to write options.json.")],
     weights: Annotated[Path, typer.Option(help="Where to write the HDF5 file.")],
+    overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
 ) -> None:
     """Write an ELMo model in the original format, for bilm-tf and AllenNLP."""
     from ..elmo.configuration_elmo import ElmoConfig
     from ..elmo.conversion_elmo import export_elmo_checkpoint
     from ..elmo.modeling_elmo import ElmoModel
 
+    present = [str(file) for file in (options, weights) if file.exists()]
+    if present and not overwrite:
+        raise ValueError(f"{', '.join(present)} exists: choose another name, or overwrite it (--overwrite)")
     quiet_progress()
     model_type = ElmoConfig.get_config_dict(checked_source(model))[0].get("model_type")
     if model_type != "elmo":

@@ -86,18 +86,27 @@ def export_elmo_checkpoint(model: PreTrainedModel, options_file: StrPath, weight
         weight_file: Where to write the weights.
 
     Raises:
-        ValueError: If the model cannot be described in the format.
+        ValueError: If the model cannot be described in the format, or a file cannot be written where it should be.
     """
     config = model.config
     if config.char_vocab_size != 262:
         raise ValueError(f"the original format has 262 characters, the model has {config.char_vocab_size}")
+    if config.lstm_hidden_size < config.projection_size:
+        raise ValueError(
+            f"the original format projects down or not at all, the model from lstm_hidden_size="
+            f"{config.lstm_hidden_size} up to hidden_size / 2 = {config.projection_size}"
+        )
+    if Path(options_file).resolve() == Path(weight_file).resolve():
+        raise ValueError(f"options and weights must be two files, got {options_file} for both")
     state = model.base_model.state_dict()
-    with atomic_file(weight_file) as temporary, h5py.File(temporary, "w") as file:
-        for dataset in datasets(config):
-            arrays = [state[name].detach().float().cpu().numpy() for name in dataset.parameters]
-            file.create_dataset(dataset.name, data=dataset.write(*arrays))
-    with atomic_file(options_file) as temporary:
-        temporary.write_text(json.dumps(options_from_config(config), indent=2) + "\n", encoding="utf-8")
+    options = json.dumps(options_from_config(config), indent=2) + "\n"
+    # Both get their final names only when both are complete.
+    with atomic_file(options_file) as options_path, atomic_file(weight_file) as weight_path:
+        options_path.write_text(options, encoding="utf-8")
+        with h5py.File(weight_path, "w") as file:
+            for dataset in datasets(config):
+                arrays = [state[name].detach().float().cpu().numpy() for name in dataset.parameters]
+                file.create_dataset(dataset.name, data=dataset.write(*arrays))
 
 
 def config_from_options(options: dict, source: str = "the options", **overrides: Any) -> ElmoConfig:

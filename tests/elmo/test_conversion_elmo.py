@@ -166,6 +166,29 @@ def test_a_failed_export_leaves_what_was_there(options, write_checkpoint, tmp_pa
     assert (target / "w.hdf5").read_bytes() == b"before"
 
 
+@pytest.mark.parametrize("which", ["options", "weights"])
+@pytest.mark.parametrize("wrong", ["no folder", "a folder"])
+def test_an_export_writes_both_files_or_none(which, wrong, options, write_checkpoint, tmp_path):
+    model = convert_elmo_checkpoint(*write_checkpoint(options, random_arrays(options)))
+    target = tmp_path / "out"
+    (target / "taken").mkdir(parents=True)
+    paths = {"options": target / "o.json", "weights": target / "w.hdf5"}
+    paths[which] = target / ("absent/file" if wrong == "no folder" else "taken")
+    with pytest.raises(ValueError, match="cannot write"):
+        export_elmo_checkpoint(model, paths["options"], paths["weights"])
+    assert [path.name for path in target.iterdir()] == ["taken"]
+
+
+def test_an_export_that_could_not_be_read_back_is_refused(options, write_checkpoint, tmp_path, tiny):
+    model = convert_elmo_checkpoint(*write_checkpoint(options, random_arrays(options)))
+    with pytest.raises(ValueError, match="two files"):
+        export_elmo_checkpoint(model, tmp_path / "same", tmp_path / "same")
+    wide = ElmoModel(tiny(hidden_size=64, lstm_hidden_size=16))
+    with pytest.raises(ValueError, match="projects down"):
+        export_elmo_checkpoint(wide, tmp_path / "o.json", tmp_path / "w.hdf5")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["options.json", "weights.hdf5"]
+
+
 def test_nlpl_archive(options, write_checkpoint, tmp_path):
     options_file, weight_file = write_checkpoint(options, random_arrays(options))
     archive = tmp_path / "7.zip"
