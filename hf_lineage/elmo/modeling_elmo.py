@@ -19,6 +19,17 @@ from transformers.modeling_outputs import (
 from transformers.utils import ModelOutput, can_return_tuple
 
 from .character_encoder_elmo import ElmoCharacterEncoder, ElmoHighway
+from .checks_elmo import (
+    check_classification_labels,
+    check_input_ids,
+    check_labels,
+    check_no_kept_boundaries,
+    check_positions,
+    check_shape,
+    check_states,
+    check_token_mask,
+    check_token_type_ids,
+)
 from .configuration_elmo import ElmoConfig
 from .heads_elmo import ElmoClassificationHead
 from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
@@ -95,6 +106,10 @@ class ElmoPreTrainedModel(PreTrainedModel):
         """
         super()._initialize_weights(module)
 
+    def reset_states(self) -> None:
+        """Forgets the states that `config.stateful` carries from batch to batch."""
+        self.base_model._carried_states = None
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         """Initializes as bilm-tf does (`bilm/training.py`), the linear layers of the heads as its projections."""
@@ -152,10 +167,6 @@ class ElmoModel(ElmoPreTrainedModel):
         """Replaces the character table."""
         self.character_encoder.embedding = value
 
-    def reset_states(self) -> None:
-        """Forgets the states that `config.stateful` carries from batch to batch."""
-        self._carried_states = None
-
     @can_return_tuple
     def forward(
         self,
@@ -211,7 +222,7 @@ class ElmoModel(ElmoPreTrainedModel):
         config = self.config
         check_input_ids(input_ids, config)
         check_token_mask("attention_mask", attention_mask, input_ids)
-        check_token_mask("token_type_ids", token_type_ids, input_ids)
+        check_token_type_ids(token_type_ids, input_ids)
         if token_type_ids is not None and not torch.compiler.is_compiling() and not token_type_ids.any():
             token_type_ids = None  # single sentences
         separate = token_type_ids is not None and config.pair_encoding == "separate"
@@ -234,8 +245,7 @@ class ElmoModel(ElmoPreTrainedModel):
         config = self.config
         shape = (sequences, config.num_hidden_layers, 2, config.projection_size + config.lstm_hidden_size)
         if initial_states is not None:
-            if initial_states.shape != shape:
-                raise ValueError(f"initial_states must have the shape {shape}, got {tuple(initial_states.shape)}")
+            check_states(initial_states, shape)
             return initial_states
         states = like.new_zeros(shape)
         if config.stateful and self._carried_states is not None:
@@ -321,6 +331,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
             ValueError: If an argument has the wrong shape, dtype or range.
         """
         if labels is not None:
+            check_input_ids(input_ids, self.config)
             check_token_mask("labels", labels, input_ids)
             check_labels(labels, self.lm_head.out_features, "vocab_size")
         packed, layers, final_states = self.elmo.run_language_model(
@@ -369,7 +380,7 @@ class ElmoForSequenceClassification(ElmoPreTrainedModel):
 
     def __init__(self, config: ElmoConfig):
         super().__init__(config)
-        _check_no_kept_boundaries(config, type(self).__name__)
+        check_no_kept_boundaries(config, type(self).__name__)
         self.num_labels = config.num_labels
         self.elmo = ElmoModel(config)
         self.classifier = ElmoClassificationHead(config, config.num_labels)
@@ -397,8 +408,9 @@ class ElmoForSequenceClassification(ElmoPreTrainedModel):
         Raises:
             ValueError: If an argument has the wrong shape, dtype or range.
         """
-        if labels is not None and not labels.is_floating_point() and self.num_labels > 1:
-            check_labels(labels, self.num_labels, "num_labels")
+        if labels is not None:
+            check_input_ids(input_ids, self.config)
+            check_classification_labels(labels, self.config, len(input_ids))
         outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
         logits = self.classifier(outputs.last_hidden_state, outputs.attention_mask, token_type_ids)
         loss = None
@@ -412,7 +424,7 @@ class ElmoForTokenClassification(ElmoPreTrainedModel):
 
     def __init__(self, config: ElmoConfig):
         super().__init__(config)
-        _check_no_kept_boundaries(config, type(self).__name__)
+        check_no_kept_boundaries(config, type(self).__name__)
         self.num_labels = config.num_labels
         self.elmo = ElmoModel(config)
         self.dropout = nn.Dropout(config.classifier_dropout)
@@ -441,6 +453,7 @@ class ElmoForTokenClassification(ElmoPreTrainedModel):
             ValueError: If an argument has the wrong shape, dtype or range.
         """
         if labels is not None:
+            check_input_ids(input_ids, self.config)
             check_token_mask("labels", labels, input_ids)
             check_labels(labels, self.num_labels, "num_labels")
         outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
@@ -454,7 +467,7 @@ class ElmoForQuestionAnswering(ElmoPreTrainedModel):
 
     def __init__(self, config: ElmoConfig):
         super().__init__(config)
-        _check_no_kept_boundaries(config, type(self).__name__)
+        check_no_kept_boundaries(config, type(self).__name__)
         self.elmo = ElmoModel(config)
         self.dropout = nn.Dropout(config.classifier_dropout)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
@@ -485,13 +498,19 @@ class ElmoForQuestionAnswering(ElmoPreTrainedModel):
         Raises:
             ValueError: If an argument has the wrong shape, dtype or range.
         """
+        if (start_positions is None) != (end_positions is None):
+            raise ValueError("start_positions and end_positions must be given together, got only one of them")
+        if start_positions is not None and end_positions is not None:
+            check_input_ids(input_ids, self.config)
+            check_positions("start_positions", start_positions, len(input_ids))
+            check_positions("end_positions", end_positions, len(input_ids))
         outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
         start_logits, end_logits = self.qa_outputs(self.dropout(outputs.last_hidden_state)).unbind(-1)
         loss = None
         if start_positions is not None and end_positions is not None:
             losses = [
-                _position_loss(start_logits, start_positions, "start_positions"),
-                _position_loss(end_logits, end_positions, "end_positions"),
+                _position_loss(start_logits, start_positions),
+                _position_loss(end_logits, end_positions),
             ]
             loss = sum(losses) / 2
         return QuestionAnsweringModelOutput(
@@ -504,7 +523,7 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
 
     def __init__(self, config: ElmoConfig):
         super().__init__(config)
-        _check_no_kept_boundaries(config, type(self).__name__)
+        check_no_kept_boundaries(config, type(self).__name__)
         self.elmo = ElmoModel(config)
         self.classifier = ElmoClassificationHead(config, 1)
         self.post_init()
@@ -536,6 +555,7 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
             )
         choices = input_ids.shape[1]
         if labels is not None:
+            check_shape("labels", labels, input_ids.shape[:1], "one choice a row")
             check_labels(labels, choices, "the number of choices")
         attention_mask, token_type_ids = (
             None if values is None else values.flatten(0, 1) for values in (attention_mask, token_type_ids)
@@ -549,55 +569,6 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
         return MultipleChoiceModelOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
 
 
-def check_input_ids(input_ids: torch.Tensor, config: ElmoConfig) -> None:
-    """Raises a `ValueError` unless the ids are what `ElmoModel` reads."""
-    if not isinstance(input_ids, torch.Tensor) or input_ids.dim() != 3:
-        given = tuple(input_ids.shape) if isinstance(input_ids, torch.Tensor) else type(input_ids).__name__
-        raise ValueError(f"input_ids must be a tensor of 3 dimensions (batch, tokens, characters), got {given}")
-    if input_ids.dtype not in (torch.int64, torch.int32):
-        raise ValueError(f"input_ids must be int64 or int32, got {input_ids.dtype}")
-    if input_ids.shape[-1] != config.max_characters_per_token:
-        raise ValueError(
-            f"input_ids must have max_characters_per_token={config.max_characters_per_token} characters a token, "
-            f"got {input_ids.shape[-1]} (shape {tuple(input_ids.shape)})"
-        )
-    if torch.compiler.is_compiling():
-        return  # what follows reads sizes and values that are not known yet
-    if input_ids.numel() == 0:
-        raise ValueError(f"input_ids must hold at least one row of at least one token, got {tuple(input_ids.shape)}")
-    smallest, largest = (int(value) for value in torch.aminmax(input_ids))
-    if smallest < 0 or largest >= config.char_vocab_size:
-        raise ValueError(
-            f"input_ids must be in [0, char_vocab_size={config.char_vocab_size}), got {smallest}..{largest}"
-        )
-
-
-def check_token_mask(name: str, values: torch.Tensor | None, input_ids: torch.Tensor) -> None:
-    """Raises a `ValueError` unless there is one value a token."""
-    if values is not None and values.shape != input_ids.shape[:2]:
-        raise ValueError(
-            f"{name} must have one value a token, shape {tuple(input_ids.shape[:2])}, got {tuple(values.shape)}"
-        )
-
-
-def check_labels(labels: torch.Tensor, num_classes: int, what: str) -> None:
-    """Raises a `ValueError` unless all labels are -100 or in `[0, num_classes)`."""
-    if labels.is_floating_point():
-        raise ValueError(f"labels must be integers, got {labels.dtype}")
-    if torch.compiler.is_compiling():
-        return
-    wrong = labels[((labels < 0) & (labels != -100)) | (labels >= num_classes)]
-    if wrong.numel():
-        raise ValueError(f"labels must be -100 or in [0, {num_classes}) ({what}), got {int(wrong[0])}")
-
-
-def _check_no_kept_boundaries(config: ElmoConfig, name: str) -> None:
-    if config.keep_sentence_boundaries:
-        raise ValueError(
-            f"keep_sentence_boundaries=True is for ElmoModel; {name} needs one vector for each input token"
-        )
-
-
 def _mean_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Mean cross-entropy over the labels that are not -100; 0 if there are none."""
     total = nn.functional.cross_entropy(
@@ -606,10 +577,8 @@ def _mean_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Ten
     return total / (labels != -100).sum().clamp(min=1)
 
 
-def _position_loss(logits: torch.Tensor, positions: torch.Tensor, name: str) -> torch.Tensor:
+def _position_loss(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     positions = positions.reshape(-1)
-    if not torch.compiler.is_compiling() and int(positions.min()) < 0:
-        raise ValueError(f"{name} must be 0 or more, got {int(positions.min())}")
     tokens = logits.shape[1]
     return _mean_cross_entropy(logits, torch.where(positions < tokens, positions, -100))
 

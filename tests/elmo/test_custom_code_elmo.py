@@ -13,7 +13,17 @@ import hf_lineage
 from hf_lineage import ElmoForSequenceClassification, ElmoTokenizer
 
 FOLDER = Path(hf_lineage.__file__).parent / "elmo"
-FILES = ["configuration", "packing", "character_encoder", "lstm", "scalar_mix", "heads", "modeling", "tokenization"]
+FILES = [
+    "configuration",
+    "packing",
+    "checks",
+    "character_encoder",
+    "lstm",
+    "scalar_mix",
+    "heads",
+    "modeling",
+    "tokenization",
+]
 AUTO_MAP = {
     "AutoConfig": "configuration_elmo.ElmoConfig",
     "AutoModel": "modeling_elmo.ElmoModel",

@@ -492,6 +492,16 @@ BAD_CALLS = {
     "no rows": (lambda ids: {"input_ids": ids[:0]}, "at least one row"),
     "mask of another length": (lambda ids: {"input_ids": ids, "attention_mask": torch.ones(2, 5)}, "attention_mask"),
     "types of another length": (lambda ids: {"input_ids": ids, "token_type_ids": torch.ones(2, 5)}, "token_type_ids"),
+    "a list for a mask": (lambda ids: {"input_ids": ids, "attention_mask": [[1, 1], [1, 0]]}, "attention_mask.*list"),
+    "a third sentence": (
+        lambda ids: {"input_ids": ids, "token_type_ids": 2 * torch.ones(2, 2).long()},
+        "token_type_ids must be 0 or 1, got 2",
+    ),
+    "a list for states": (lambda ids: {"input_ids": ids, "initial_states": [1]}, "initial_states.*list"),
+    "integer states": (
+        lambda ids: {"input_ids": ids, "initial_states": torch.zeros(2, 2, 2, 20).long()},
+        "initial_states must be floating point",
+    ),
     "states of another shape": (lambda ids: {"input_ids": ids, "initial_states": torch.zeros(2, 3)}, "initial_states"),
 }
 
@@ -519,6 +529,68 @@ def test_labels_out_of_range_are_refused(model_class, labels, tiny, tokenizer):
     ids = tokenizer(["a b", "c"], padding=True, return_tensors="pt").input_ids
     with pytest.raises(ValueError, match="labels must"):
         model_class(tiny(vocab_size=9))(ids, labels=torch.tensor(labels))
+
+
+MULTI_LABEL = {"problem_type": "multi_label_classification"}
+BAD_LABELS = {
+    "classes of another batch": (ElmoForSequenceClassification, {}, {"labels": torch.zeros(3).long()}, "labels.*(2,)"),
+    "floats for classes": (ElmoForSequenceClassification, {}, {"labels": torch.zeros(2)}, "labels.*(2, 2)"),
+    "a list of classes": (ElmoForSequenceClassification, {}, {"labels": [0, 1]}, "labels must be a tensor, got list"),
+    "integers for a regression": (
+        ElmoForSequenceClassification,
+        {"num_labels": 1},
+        {"labels": torch.zeros(2).long()},
+        "labels must be floating point",
+    ),
+    "integers for several labels": (
+        ElmoForSequenceClassification,
+        MULTI_LABEL,
+        {"labels": torch.zeros(2, 2).long()},
+        "labels must be floating point",
+    ),
+    "float positions": (
+        ElmoForQuestionAnswering,
+        {},
+        {"start_positions": torch.zeros(2), "end_positions": torch.zeros(2).long()},
+        "start_positions must be integers",
+    ),
+    "positions of another batch": (
+        ElmoForQuestionAnswering,
+        {},
+        {"start_positions": torch.zeros(2).long(), "end_positions": torch.zeros(3).long()},
+        "end_positions.*(2,)",
+    ),
+    "a negative position": (
+        ElmoForQuestionAnswering,
+        {},
+        {"start_positions": torch.zeros(2).long() - 1, "end_positions": torch.zeros(2).long()},
+        "start_positions must be 0 or more, got -1",
+    ),
+    "one position": (ElmoForQuestionAnswering, {}, {"start_positions": torch.zeros(2).long()}, "given together"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+def test_labels_of_the_wrong_form_are_refused(case, tiny, tokenizer):
+    model_class, fields, labels, message = BAD_LABELS[case]
+    ids = tokenizer(["a b", "c"], padding=True, return_tensors="pt").input_ids
+    with pytest.raises(ValueError, match=message):
+        model_class(tiny(**fields))(ids, **labels)
+
+
+def test_choices_of_another_batch_are_refused(tiny):
+    with pytest.raises(ValueError, match="one choice a row"):
+        ElmoForMultipleChoice(tiny())(torch.full((1, 2, 3, 50), 5), labels=torch.zeros(2).long())
+
+
+def test_states_of_a_head_can_be_reset(tiny, tokenizer):
+    model = ElmoForSequenceClassification(tiny(stateful=True)).eval()
+    inputs = tokenizer("a b", return_tensors="pt")
+    with torch.no_grad():
+        first, second = model(**inputs).logits, model(**inputs).logits
+        model.reset_states()
+        assert torch.equal(model(**inputs).logits, first)
+    assert not torch.equal(second, first)
 
 
 def test_heads_refuse_what_they_cannot_do(tiny):
