@@ -74,4 +74,8 @@ def _require_no_results(folders: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ValueError as error:
+        print(f"benchmarks.glue: {error}", file=sys.stderr)
+        raise SystemExit(2) from error

@@ -540,7 +540,8 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
         """Scores each choice.
 
         Args:
-            input_ids: `(batch, choices, tokens, max_characters_per_token)` int64.
+            input_ids: `(batch, choices, tokens, max_characters_per_token)` int64, or the last two dimensions as one,
+                which is how `DataCollatorForMultipleChoice` gives them.
             attention_mask: `(batch, choices, tokens)`.
             token_type_ids: `(batch, choices, tokens)`.
             labels: `(batch,)` int64, the right choice.
@@ -549,6 +550,9 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
         Raises:
             ValueError: If an argument has the wrong shape, dtype or range.
         """
+        characters = self.config.max_characters_per_token
+        if input_ids.dim() == 3 and input_ids.shape[-1] % characters == 0:
+            input_ids = input_ids.unflatten(-1, (-1, characters))
         if input_ids.dim() != 4:
             raise ValueError(
                 f"input_ids must have 4 dimensions (batch, choices, tokens, characters), got {tuple(input_ids.shape)}"

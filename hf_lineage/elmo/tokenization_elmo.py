@@ -235,6 +235,8 @@ class ElmoTokenizer(PreTrainedTokenizer):
         **kwargs,
     ) -> ElmoBatchEncoding:
         rows, is_batch = _as_batch(text, text_pair, is_split_into_words)
+        if not rows:
+            raise ValueError("text is a batch of no texts")
         encoded = [
             self._encode_row(
                 sentence,

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from transformers import DataCollatorForMultipleChoice
 
 import hf_lineage
 from hf_lineage import (
@@ -471,6 +472,22 @@ def test_question_answering_and_multiple_choice_losses(tiny, tokenizer):
         model = ElmoForMultipleChoice(tiny(pair_encoding=pair_encoding)).eval()
         output = model(**choices, labels=torch.tensor([1]))
         torch.testing.assert_close(output.loss, -output.logits.log_softmax(-1)[0, 1])
+
+
+def test_multiple_choice_with_the_standard_collator(tiny, tokenizer):
+    questions = [(["q", "q"], ["a b c", "d"]), (["r s", "r s"], ["e", "f g"])]
+    features = [{**tokenizer(*question), "label": number} for number, question in enumerate(questions)]
+    batch = DataCollatorForMultipleChoice(tokenizer)(features)
+    model = ElmoForMultipleChoice(tiny()).eval()
+    with torch.no_grad():
+        found = model(**batch)
+        for row, question in enumerate(questions):
+            alone = {
+                name: value[None] for name, value in tokenizer(*question, padding=True, return_tensors="pt").items()
+            }
+            torch.testing.assert_close(found.logits[row], model(**alone).logits[0], atol=1e-6, rtol=1e-5)
+    assert batch["labels"].tolist() == [0, 1]
+    assert found.loss.isfinite()
 
 
 def test_regression_and_multi_label(tiny, tokenizer):
