@@ -47,8 +47,7 @@ class ElmoModelOutput(ModelOutput):
             token vectors, twice side by side, then each LSTM layer, forward direction before backward.
         final_states: `(batch, num_hidden_layers, 2, hidden_size // 2 + lstm_hidden_size)`, output and cell of each
             LSTM after a row's last step, the forward direction first; to be given as `initial_states` of the next
-            batch.
-            `None` where the sentences of pairs were read separately.
+            batch. `None` where the sentences of pairs were read separately.
         scalar_mixes: With `num_scalar_mixes > 1`, all mixes, `(batch, num_scalar_mixes, tokens, hidden_size)`;
             `last_hidden_state` is the first.
         attention_mask: `(batch, tokens)` int64, the mask of the output; longer than the input's with

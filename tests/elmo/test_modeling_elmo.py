@@ -115,7 +115,7 @@ def test_a_sentence_has_the_same_vectors_in_any_batch(model, tokenizer, batch, o
     together = vectors(model, encode(tokenizer, [sentence for _, sentence in mixed], side, extra))
     for (number, _), found in zip(mixed, together, strict=True):
         if number is not None:
-            torch.testing.assert_close(found, alone[number], atol=1e-6, rtol=1e-5)
+            torch.testing.assert_close(found, alone[number], atol=1e-6, rtol=1e-6)
 
 
 @many
@@ -128,7 +128,7 @@ def test_padding_inside_a_row_changes_nothing(model, tokenizer, sentence, holes)
         ids = torch.cat([ids[:, :hole], torch.full_like(ids[:, :1], 5), ids[:, hole:]], 1)
         mask = torch.cat([mask[:, :hole], torch.zeros_like(mask[:, :1]), mask[:, hole:]], 1)
     found = vectors(model, {"input_ids": ids, "attention_mask": mask})[0]
-    torch.testing.assert_close(found, vectors(model, inputs)[0], atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(found, vectors(model, inputs)[0], atol=1e-6, rtol=1e-6)
 
 
 def test_padding_is_zero_and_an_empty_row_too(model, tokenizer):
