@@ -41,11 +41,26 @@ FAMILIES = {
             "AutoModelForMultipleChoice": "ElmoForMultipleChoice",
         },
     ),
+    "lineage_albert": Family(
+        config=(".albert.configuration_albert", "LineageAlbertConfig"),
+        tokenizer=(".albert.tokenization_albert", "LineageAlbertTokenizer"),
+        modeling=".albert.modeling_albert",
+        models={
+            "AutoModel": "LineageAlbertModel",
+            "AutoModelForPreTraining": "LineageAlbertForPreTraining",
+            "AutoModelForMaskedLM": "LineageAlbertForMaskedLM",
+            "AutoModelForSequenceClassification": "LineageAlbertForSequenceClassification",
+            "AutoModelForTokenClassification": "LineageAlbertForTokenClassification",
+            "AutoModelForQuestionAnswering": "LineageAlbertForQuestionAnswering",
+            "AutoModelForMultipleChoice": "LineageAlbertForMultipleChoice",
+        },
+    ),
 }
 
 # Public name -> module, for the names that are not in an Auto class
 _OTHER_NAMES = {
     "ElmoPreTrainedModel": ".elmo.modeling_elmo",
+    "LineageAlbertPreTrainedModel": ".albert.modeling_albert",
     "convert_elmo_checkpoint": ".elmo.conversion_elmo",
     "export_elmo_checkpoint": ".elmo.conversion_elmo",
 }

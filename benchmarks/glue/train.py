@@ -168,30 +168,36 @@ class _Training:
         step = batch_size * self.settings.gradient_accumulation_steps
         return [min(step, num_examples - start) for start in range(0, num_examples, step)]
 
-    def run_epoch(self, epoch: int) -> dict[str, float]:
+    def run_epoch(self, epoch: int) -> dict[str, Any]:
         """Train on every example once.
 
         Args:
             epoch: Number of the epoch, from 1.
 
         Returns:
-            `train_loss`, the mean over the examples, and `train_seconds`.
+            `train_loss`, the mean over the examples, `train_step_losses`, that of each optimizer step, and
+            `train_seconds`.
         """
         start = time.perf_counter()
         self.loader.set_epoch(epoch - 1)
         self.model.train()
-        # Sum of the losses, and number of examples.
-        totals = torch.zeros(2, device=self.accelerator.device)
+        # For each optimizer step the sum of the losses, and the number of examples.
+        totals = torch.zeros(len(self.step_sizes), 2, device=self.accelerator.device)
         for index, batch in enumerate(self.loader):
-            step_size = self.step_sizes[index // self.settings.gradient_accumulation_steps]
-            totals += self._run_batch(batch, step_size)
-        loss, count = self.accelerator.reduce(totals, reduction="sum").tolist()
+            step = index // self.settings.gradient_accumulation_steps
+            totals[step] += self._run_batch(batch, self.step_sizes[step])
+        totals = self.accelerator.reduce(totals, reduction="sum")
+        loss, count = totals.sum(0).tolist()
         if not math.isfinite(loss):
             raise FloatingPointError(
                 f"The training loss is {loss} in epoch {epoch}; try a lower --learning_rate, it is "
                 f"{self.settings.learning_rate}."
             )
-        return {"train_loss": loss / count, "train_seconds": time.perf_counter() - start}
+        return {
+            "train_loss": loss / count,
+            "train_step_losses": (totals[:, 0] / totals[:, 1]).tolist(),
+            "train_seconds": time.perf_counter() - start,
+        }
 
     def _run_batch(self, batch: dict[str, torch.Tensor], step_size: int) -> torch.Tensor:
         """Add a batch to the gradient, step if it ends a step, and return its summed loss and its size."""

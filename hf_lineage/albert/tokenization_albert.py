@@ -1,0 +1,5 @@
+from transformers import AlbertTokenizer
+
+
+class LineageAlbertTokenizer(AlbertTokenizer):
+    pass
