@@ -318,7 +318,8 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         elif first_tokens is None:
             first = hidden_states[:, 0]
         else:
-            first = hidden_states[torch.arange(len(first_tokens), device=hidden_states.device), first_tokens]
+            rows = torch.arange(first_tokens.shape[0], device=hidden_states.device)
+            first = hidden_states[rows, first_tokens]
         return torch.tanh(self.pooler(first))
 
 

@@ -1,14 +1,17 @@
-"""`hf-lineage convert`: checkpoints in the formats of the original implementations."""
+"""`hf-lineage convert`: checkpoints in the formats of the original implementations and of transformers."""
 
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import checked_source, quiet_progress
 
-app = typer.Typer(help="Convert checkpoints of the original implementations.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+app = typer.Typer(help="Convert checkpoints from and to other formats.", no_args_is_help=True)
 
 
 @app.callback()
@@ -72,7 +75,6 @@ def elmo_export(
     overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
 ) -> None:
     """Write an ELMo model in the original format, for bilm-tf and AllenNLP."""
-    from ..elmo.configuration_elmo import ElmoConfig
     from ..elmo.conversion_elmo import export_elmo_checkpoint
     from ..elmo.modeling_elmo import ElmoModel
 
@@ -80,11 +82,83 @@ def elmo_export(
     if present and not overwrite:
         raise ValueError(f"{', '.join(present)} exists: choose another name, or overwrite it (--overwrite)")
     quiet_progress()
-    model_type = ElmoConfig.get_config_dict(checked_source(model))[0].get("model_type")
+    model_type = _model_type(checked_source(model))
     if model_type != "elmo":
         raise ValueError(f"{model} is a model of the type {model_type!r}, not 'elmo'")
     export_elmo_checkpoint(ElmoModel.from_pretrained(model), options, weights)
     typer.echo(f"{options} and {weights} written")
+
+
+@app.command()
+def albert(
+    source: Annotated[str, typer.Argument(help="Folder or Hub name of an ALBERT or BERT of transformers.")],
+    output: Annotated[Path, typer.Option(help="Folder to write the model and its tokenizer to.")],
+    overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
+) -> None:
+    """Convert an ALBERT or a BERT of transformers to an ALBERT-style model."""
+    from ..albert import modeling_albert
+    from ..albert.configuration_albert import LineageAlbertConfig
+
+    quiet_progress()
+    model_type = _model_type(checked_source(source))
+    if model_type not in ("albert", "bert"):
+        raise ValueError(f"{source} is a model of the type {model_type!r}, not 'albert' or 'bert'")
+    config = LineageAlbertConfig.from_pretrained(source)
+    name = (config.architectures or ["LineageAlbertModel"])[0]
+    model = getattr(modeling_albert, name).from_pretrained(source, config=config)
+    _save_with_tokenizer(model, source, output, overwrite)
+
+
+@app.command("albert-export")
+def albert_export(
+    source: Annotated[str, typer.Argument(help="Folder or Hub name of an ALBERT-style model.")],
+    output: Annotated[Path, typer.Option(help="Folder to write the model and its tokenizer to.")],
+    model_type: Annotated[str | None, typer.Option(help="'albert' or 'bert'; by default what fits best.")] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
+) -> None:
+    """Convert an ALBERT-style model to an ALBERT or a BERT of transformers."""
+    from ..albert import modeling_albert
+    from ..albert.configuration_albert import LineageAlbertConfig
+
+    quiet_progress()
+    found = _model_type(checked_source(source))
+    if found != "lineage_albert":
+        raise ValueError(f"{source} is a model of the type {found!r}, not 'lineage_albert'")
+    name = (LineageAlbertConfig.from_pretrained(source).architectures or ["LineageAlbertModel"])[0]
+    model = getattr(modeling_albert, name).from_pretrained(source)
+    _save_with_tokenizer(model.to_transformers(model_type), source, output, overwrite)
+
+
+def _model_type(source: str) -> str | None:
+    from transformers import PreTrainedConfig
+
+    return PreTrainedConfig.get_config_dict(source)[0].get("model_type")
+
+
+def _save_with_tokenizer(model: "PreTrainedModel", source: str, output: Path, overwrite: bool) -> None:
+    """Saves a model, and the tokenizer of its source if there is one."""
+    from ..files import atomic_folder
+
+    tokenizer = _tokenizer(source)
+    with atomic_folder(output, overwrite) as folder:
+        model.save_pretrained(folder)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(folder)
+    typer.echo(
+        f"{output}: {type(model).__name__}, {sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
+        + ("no tokenizer" if tokenizer is None else f"{type(tokenizer).__name__} of {len(tokenizer):,} tokens")
+    )
+
+
+def _tokenizer(source: str) -> "PreTrainedTokenizerBase | None":
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    except (OSError, ValueError):
+        return None
+    # for a folder without a vocabulary transformers makes up a tokenizer of the special tokens alone
+    return tokenizer if len(tokenizer) > len(tokenizer.all_special_ids) else None
 
 
 __all__ = ["app"]

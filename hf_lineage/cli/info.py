@@ -1,6 +1,7 @@
 """`hf-lineage info`: what a model consists of."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,12 +9,13 @@ import typer
 from .common import checked_source
 
 if TYPE_CHECKING:
+    from rich.table import Table
     from torch.nn import Module
     from transformers import PreTrainedConfig, PreTrainedModel
 
 
 def info(model: Annotated[str, typer.Argument(help="Folder or Hub name of a model.")]) -> None:
-    """Show a model's configuration in short and its parameters by part."""
+    """Show which layers share their blocks, where layers can, and a model's parameters by part."""
     import torch
     from rich.console import Console
     from rich.table import Table
@@ -23,18 +25,43 @@ def info(model: Annotated[str, typer.Argument(help="Folder or Hub name of a mode
     # sizes only: the weights would be loaded for nothing
     with torch.device("meta"):
         network = _model_class(config)._from_config(config)
+    console = Console()
+    if hasattr(config, "layer_blocks"):
+        console.print(_layer_map(config))
     table = Table(title=f"{config.model_type} ({model})", title_justify="left")
     table.add_column("part")
     table.add_column("parameters", justify="right")
     total = 0
-    for name, part in _parts(network):
-        count = sum(parameter.numel() for parameter in part.parameters())
+    for name, count in _parameters_by_part(network):
         total += count
         if count:
             table.add_row(name, f"{count:,}")
     table.add_section()
     table.add_row("total", f"{total:,}")
-    Console().print(table)
+    console.print(table)
+
+
+def _layer_map(config: "PreTrainedConfig") -> "Table":
+    """One row for each run of layers with the same blocks."""
+    from rich.table import Table
+
+    table = Table(title="blocks of the layers", title_justify="left")
+    for column in ("layers", "attention block", "feed-forward block"):
+        table.add_column(column, justify="right")
+    for (attention, ffn), run in groupby(enumerate(config.layer_blocks), key=lambda item: item[1]):
+        layers = [layer for layer, _ in run]
+        name = str(layers[0]) if len(layers) == 1 else f"{layers[0]}-{layers[-1]}"
+        table.add_row(name, str(attention), str(ffn))
+    return table
+
+
+def _parameters_by_part(network: "PreTrainedModel") -> Iterator[tuple[str, int]]:
+    """Each part's number of parameters, those that an earlier part has too left out."""
+    seen: set[int] = set()
+    for name, part in _parts(network):
+        own = {id(parameter): parameter.numel() for parameter in part.parameters() if id(parameter) not in seen}
+        seen.update(own)
+        yield name, sum(own.values())
 
 
 def _model_class(config: "PreTrainedConfig") -> "type[PreTrainedModel]":
