@@ -1,0 +1,300 @@
+"""Attention with relative positions and relative segments.
+
+Yang et al. 2019, "XLNet: Generalized Autoregressive Pretraining for Language Understanding"
+(https://arxiv.org/abs/1906.08237), sections 2.4 and 2.5; the position term is Transformer-XL's (Dai et al. 2019,
+https://arxiv.org/abs/1901.02860, section 3.3).
+
+The score of query `i` for key `j` is
+
+    scale * ((q_i + content_bias) k_j + (q_i + position_bias) R[p_i - p_j] + (q_i + segment_bias) s[seg_i != seg_j])
+
+and a query that sees no key has the vector zero.
+
+`relative_attention_reference` spells this out. `relative_attention` gives the same through
+`scaled_dot_product_attention`, in blocks of queries: the positions that a block needs are a window of the table, and
+neither the scores nor the probabilities of all queries exist at once. Its backward pass computes them again.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+BLOCK = 128  # queries at once; fewer waste less of the position scores, more make larger matrix products
+
+
+@dataclass(frozen=True)
+class RelativeLayout:
+    """Which keys each query sees, and how far away and in which segment they are.
+
+    Queries stand at positions of a sequence of `tokens` tokens, which a memory of `keys - tokens` tokens precedes.
+
+    Args:
+        tokens: Length of the sequence.
+        visible: `(batch, 1 or heads, queries, keys)` bool, true where a key is seen; `None` if all are.
+        other_segment: `(batch, 1, queries, keys)` bool, true where a key is of another segment; `None` without
+            segments.
+        positions: `(batch, queries)` int64, where in the sequence each query stands; `None` if the queries are its
+            tokens, one by one.
+    """
+
+    tokens: int
+    visible: torch.Tensor | None = None
+    other_segment: torch.Tensor | None = None
+    positions: torch.Tensor | None = None
+
+    def rows(self, start: int, stop: int) -> "RelativeLayout":
+        """The layout of the queries from `start` to `stop` alone."""
+        return replace(
+            self,
+            visible=None if self.visible is None else self.visible[:, :, start:stop],
+            other_segment=None if self.other_segment is None else self.other_segment[:, :, start:stop],
+            positions=None if self.positions is None else self.positions[:, start:stop],
+        )
+
+
+@dataclass(frozen=True)
+class RelativeInputs:
+    """What the scores are computed from.
+
+    Args:
+        content_query: `(batch, heads, queries, head size)`, queries with the content bias.
+        position_query: The same with the position bias.
+        segment_scores: `(batch, heads, queries, 2)`, scores of the same and of another segment; `None` without
+            segments.
+        key, value: `(batch, heads, keys, head size)`.
+        relative_key: `(1 or batch, heads, keys + tokens, head size)`; row `r` is of a key that is `keys - r` tokens
+            before the query.
+    """
+
+    content_query: torch.Tensor
+    position_query: torch.Tensor
+    segment_scores: torch.Tensor | None
+    key: torch.Tensor
+    value: torch.Tensor
+    relative_key: torch.Tensor
+
+
+def relative_attention_reference(
+    inputs: RelativeInputs, layout: RelativeLayout, dropout: float = 0.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The equations one by one.
+
+    Returns:
+        The `(batch, heads, queries, head size)` vectors and the `(batch, heads, queries, keys)` probabilities.
+    """
+    scale = inputs.content_query.shape[-1] ** -0.5
+    scores = (inputs.content_query @ inputs.key.transpose(-1, -2) + relative_bias(inputs, layout)) * scale
+    if layout.visible is not None:
+        scores = scores.masked_fill(~layout.visible, torch.finfo(scores.dtype).min)
+    probabilities = _softmax(scores)
+    if layout.visible is not None:
+        probabilities = probabilities * layout.visible.any(-1, keepdim=True)
+    return F.dropout(probabilities, dropout) @ inputs.value, probabilities
+
+
+def relative_bias(inputs: RelativeInputs, layout: RelativeLayout) -> torch.Tensor:
+    """`(batch, heads, queries, keys)`, the position and the segment term, before the scale."""
+    scores = inputs.position_query @ inputs.relative_key.transpose(-1, -2)
+    keys = inputs.key.shape[2]
+    if layout.positions is None:
+        bias = _shifted(scores, keys)
+    else:
+        bias = scores.gather(-1, _window(layout, keys).expand(*scores.shape[:3], -1))
+    if inputs.segment_scores is None or layout.other_segment is None:
+        return bias
+    same, other = inputs.segment_scores.split(1, -1)
+    return bias + torch.where(layout.other_segment, other, same)
+
+
+def _shifted(scores: torch.Tensor, keys: int) -> torch.Tensor:
+    """Moves row `i` of `(batch, heads, tokens, keys + tokens)` scores `tokens - i` places left, by views alone."""
+    batch, heads, tokens, relative = scores.shape
+    flat = scores.reshape(batch, heads, tokens * relative)[..., tokens:]
+    return flat.reshape(batch, heads, tokens, relative - 1)[..., :keys]
+
+
+def _window(layout: RelativeLayout, keys: int) -> torch.Tensor:
+    """`(batch, 1, queries, keys)` int64, the row of the relative keys for each query and key."""
+    first = layout.tokens - layout.positions
+    return (first[..., None] + torch.arange(keys, device=first.device))[:, None]
+
+
+def relative_attention(inputs: RelativeInputs, layout: RelativeLayout, dropout: float = 0.0) -> torch.Tensor:
+    """The `(batch, heads, queries, head size)` vectors of `relative_attention_reference`."""
+    if torch.compiler.is_compiling():
+        return _attend(inputs, layout, relative_bias(inputs, layout), dropout)
+    # one number of torch's generator stands for all that is dropped, so that the backward pass can draw it again
+    seed = int(torch.randint(2**31, ())) if dropout else 0
+    return _RelativeAttention.apply(*_fields(inputs), layout, dropout, seed)
+
+
+def _fields(inputs: RelativeInputs) -> tuple[torch.Tensor | None, ...]:
+    return (
+        inputs.content_query,
+        inputs.position_query,
+        inputs.segment_scores,
+        inputs.key,
+        inputs.value,
+        inputs.relative_key,
+    )
+
+
+def _attend(inputs: RelativeInputs, layout: RelativeLayout, bias: torch.Tensor, dropout: float = 0.0) -> torch.Tensor:
+    scale = inputs.content_query.shape[-1] ** -0.5
+    bias = bias * scale
+    if layout.visible is not None:
+        # half the smallest number: the score of the content is added to it, and the sum must be finite
+        bias = bias.masked_fill(~layout.visible, torch.finfo(bias.dtype).min / 2)
+    output = F.scaled_dot_product_attention(
+        inputs.content_query, inputs.key, inputs.value, attn_mask=bias, dropout_p=dropout, scale=scale
+    )
+    return _without_empty_rows(output, layout)
+
+
+def _softmax(scores: torch.Tensor) -> torch.Tensor:
+    """In float32 where the scores are of half precision."""
+    precise = torch.promote_types(scores.dtype, torch.float32)
+    return scores.softmax(-1, dtype=precise).to(scores.dtype)
+
+
+def _without_empty_rows(output: torch.Tensor, layout: RelativeLayout) -> torch.Tensor:
+    if layout.visible is None:
+        return output
+    return output.masked_fill(~layout.visible.any(-1, keepdim=True), 0)
+
+
+class _Block:
+    """Some of the queries, with the window of relative keys that they need."""
+
+    def __init__(self, inputs: RelativeInputs, layout: RelativeLayout, start: int, stop: int):
+        self.rows = slice(start, stop)
+        self.layout = layout.rows(start, stop)
+        self.keys = inputs.key.shape[2]
+        segments = inputs.segment_scores
+        # a window of keys + rows - 1 distances for consecutive tokens, all of them for queries anywhere
+        consecutive = layout.positions is None
+        first, last = layout.tokens - stop + 1, layout.tokens - start + self.keys
+        self.window = slice(first, last) if consecutive else slice(0, inputs.relative_key.shape[2])
+        self.inputs = RelativeInputs(
+            inputs.content_query[:, :, self.rows],
+            inputs.position_query[:, :, self.rows],
+            None if segments is None else segments[:, :, self.rows],
+            inputs.key,
+            inputs.value,
+            inputs.relative_key[:, :, self.window],
+        )
+
+    def bias(self) -> torch.Tensor:
+        """The position and the segment term of these queries, before the scale."""
+        scores = self.inputs.position_query @ self.inputs.relative_key.transpose(-1, -2)
+        bias = self._in_place(scores) if self.layout.positions is None else self._gathered(scores)
+        if self.inputs.segment_scores is None or self.layout.other_segment is None:
+            return bias
+        same, other = self.inputs.segment_scores.split(1, -1)
+        return bias + torch.where(self.layout.other_segment, other, same)
+
+    def probabilities(self) -> torch.Tensor:
+        """Those of these queries, before dropout."""
+        scale = self.inputs.content_query.shape[-1] ** -0.5
+        scores = torch.add(self.bias(), self.inputs.content_query @ self.inputs.key.transpose(-1, -2)).mul_(scale)
+        if self.layout.visible is not None:
+            scores.masked_fill_(~self.layout.visible, torch.finfo(scores.dtype).min)
+        return _softmax(scores)
+
+    def position_gradient(self, bias_gradient: torch.Tensor) -> torch.Tensor:
+        """The gradient of the scores of the window, from that of the bias."""
+        shape = (*bias_gradient.shape[:3], self.inputs.relative_key.shape[2])
+        gradient = bias_gradient.new_zeros(shape)
+        if self.layout.positions is None:
+            self._in_place(gradient).copy_(bias_gradient)
+            return gradient
+        return gradient.scatter_(-1, _window(self.layout, self.keys).expand_as(bias_gradient), bias_gradient)
+
+    def _in_place(self, scores: torch.Tensor) -> torch.Tensor:
+        """A view of consecutive queries' scores in which column `j` is key `j`."""
+        batch, heads, rows, window = scores.shape
+        strides = (heads * rows * window, rows * window, window - 1, 1)
+        return scores.as_strided((batch, heads, rows, self.keys), strides, rows - 1)
+
+    def _gathered(self, scores: torch.Tensor) -> torch.Tensor:
+        return scores.gather(-1, _window(self.layout, self.keys).expand(*scores.shape[:3], -1))
+
+
+class _RelativeAttention(torch.autograd.Function):
+    """`relative_attention` block by block; only its inputs and its output are kept for the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> torch.Tensor:
+        *fields, layout, dropout, seed = arguments
+        inputs = RelativeInputs(*fields)
+        output = torch.empty_like(inputs.content_query)
+        generator = _generator(output.device, seed)
+        for block in _blocks(inputs, layout):
+            if dropout:
+                dropped = block.probabilities() * _kept(block, dropout, generator)
+                output[:, :, block.rows] = _without_empty_rows(dropped @ inputs.value, block.layout)
+            else:
+                output[:, :, block.rows] = _attend(block.inputs, block.layout, block.bias())
+        ctx.save_for_backward(*fields, output)
+        ctx.layout, ctx.dropout, ctx.seed = layout, dropout, seed
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        *fields, output = ctx.saved_tensors
+        inputs = RelativeInputs(*fields)
+        found = [None if field is None else torch.zeros_like(field) for field in fields]
+        d_content, d_position, d_segments, d_key, d_value, d_relative = found
+        scale = inputs.content_query.shape[-1] ** -0.5
+        generator = _generator(output.device, ctx.seed)
+        for block in _blocks(inputs, ctx.layout):
+            rows = block.rows
+            gradient = _without_empty_rows(gradients[0][:, :, rows], block.layout)
+            probabilities = block.probabilities()
+            kept = _kept(block, ctx.dropout, generator) if ctx.dropout else None
+            dropped = probabilities if kept is None else probabilities * kept
+            d_value += dropped.transpose(-1, -2) @ gradient
+            d_probabilities = gradient @ inputs.value.transpose(-1, -2)
+            if kept is not None:
+                d_probabilities *= kept
+            # softmax: dS = P * (dP - sum(dP * P)), and the sum is the product of the output and its gradient
+            d_probabilities -= (gradient * output[:, :, rows]).sum(-1, keepdim=True)
+            d_scores = d_probabilities.mul_(probabilities).mul_(scale)
+            d_content[:, :, rows] = d_scores @ inputs.key
+            d_key += d_scores.transpose(-1, -2) @ block.inputs.content_query
+            if d_segments is not None and block.layout.other_segment is not None:
+                other = (d_scores * block.layout.other_segment).sum(-1)
+                # a row of dS sums to zero
+                d_segments[:, :, rows] = torch.stack([-other, other], -1)
+            d_window = block.position_gradient(d_scores)
+            d_position[:, :, rows] = d_window @ block.inputs.relative_key
+            d_table = d_window.transpose(-1, -2) @ block.inputs.position_query
+            d_relative[:, :, block.window] += d_table if len(d_relative) == len(d_table) else d_table.sum(0, True)
+        return *found, None, None, None
+
+
+def _blocks(inputs: RelativeInputs, layout: RelativeLayout) -> list[_Block]:
+    queries = inputs.content_query.shape[2]
+    return [_Block(inputs, layout, start, min(start + BLOCK, queries)) for start in range(0, queries, BLOCK)]
+
+
+def _generator(device: torch.device, seed: int) -> torch.Generator:
+    return torch.Generator(device).manual_seed(seed)
+
+
+def _kept(block: _Block, dropout: float, generator: torch.Generator) -> torch.Tensor:
+    """Zero where a probability is dropped, else what makes up for it."""
+    query = block.inputs.content_query
+    kept = torch.empty(*query.shape[:3], block.keys, device=query.device, dtype=query.dtype)
+    return kept.bernoulli_(1 - dropout, generator=generator).div_(1 - dropout)
+
+
+__all__ = [
+    "RelativeInputs",
+    "RelativeLayout",
+    "relative_attention",
+    "relative_attention_reference",
+    "relative_bias",
+]
