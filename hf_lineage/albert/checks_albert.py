@@ -10,8 +10,12 @@ def check_inputs(
     input_ids: torch.Tensor | None,
     inputs_embeds: torch.Tensor | None,
     config: LineageAlbertConfig,
-) -> None:
-    """Raises a `ValueError` unless there is one kind of input, of a shape and range that the tables hold."""
+) -> tuple[int, int]:
+    """The number of rows and tokens.
+
+    Raises:
+        ValueError: Unless there is one kind of input, of a shape and range that the tables hold.
+    """
     if (input_ids is None) == (inputs_embeds is None):
         raise ValueError("give exactly one of input_ids and inputs_embeds")
     name, values, dimensions = "input_ids", input_ids, "(batch, tokens)"
@@ -24,6 +28,7 @@ def check_inputs(
         raise ValueError(f"inputs_embeds must be {dimensions} (embedding_size), got {tuple(values.shape)}")
     if input_ids is not None:
         check_range(name, values, config.vocab_size, "vocab_size")
+    return values.shape[0], values.shape[1]
 
 
 def check_range(name: str, values: torch.Tensor, size: int, size_name: str) -> None:

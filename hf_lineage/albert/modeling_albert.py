@@ -203,26 +203,35 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         Raises:
             ValueError: If an argument has the wrong shape, dtype or range.
         """
-        check_inputs(input_ids, inputs_embeds, self.config)
-        shape = (input_ids if inputs_embeds is None else inputs_embeds).shape[:2]
+        shape = check_inputs(input_ids, inputs_embeds, self.config)
         check_attention_mask(attention_mask, shape)
         check_same_shape("token_type_ids", token_type_ids, shape, "one segment a token")
         packed = packed_row(shape, attention_mask, position_ids, cu_seq_lens_q)
         first_tokens = first_real_tokens(attention_mask)
         position_ids = self._positions(shape, position_ids, packed, first_tokens)
-        inputs = (input_ids, inputs_embeds, token_type_ids, position_ids)
-        unpad = packed is None and self._drops_padding(attention_mask)
-        if unpad:
-            packed = PackedSequences.from_mask(attention_mask)
-            inputs = tuple(values if values is None else packed.pack(values) for values in inputs)
+        unpadded = None if packed is not None else self._without_padding(attention_mask)
+        if unpadded is not None:
+            packed, position_ids = unpadded, unpadded.pack(position_ids)
+            input_ids, inputs_embeds, token_type_ids = (
+                None if values is None else unpadded.pack(values)
+                for values in (input_ids, inputs_embeds, token_type_ids)
+            )
         mask = attention_mask if packed is None else packed.mask
-        output = self._encode(self._embed(*inputs), mask, packed, output_attentions, output_hidden_states)
+        output = self._encode(
+            self._embed(input_ids, inputs_embeds, token_type_ids, position_ids),
+            mask,
+            packed,
+            output_attentions,
+            output_hidden_states,
+        )
         if self.pooler is not None:
-            output.pooler_output = self._pool(output.last_hidden_state, packed, first_tokens)
-        if unpad:
-            output.last_hidden_state = packed.pad(output.last_hidden_state)
+            output.pooler_output = torch.tanh(
+                self.pooler(_first_vectors(output.last_hidden_state, packed, first_tokens))
+            )
+        if unpadded is not None:
+            output.last_hidden_state = unpadded.pad(output.last_hidden_state)
             if output.hidden_states is not None:
-                output.hidden_states = tuple(map(packed.pad, output.hidden_states))
+                output.hidden_states = tuple(map(unpadded.pad, output.hidden_states))
         return output
 
     def _positions(
@@ -250,10 +259,11 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         check_range("position_ids", position_ids, self.config.max_position_embeddings, "max_position_embeddings")
         return position_ids.expand(shape)
 
-    def _drops_padding(self, attention_mask: torch.Tensor | None) -> bool:
+    def _without_padding(self, attention_mask: torch.Tensor | None) -> PackedSequences | None:
+        """Where the real tokens of a padded batch are, if the padding is not to be computed."""
         if not self.config.padding_free or attention_mask is None or attention_mask.dim() != 2:
-            return False
-        return bool(attention_mask.any())
+            return None
+        return PackedSequences.from_mask(attention_mask) if bool(attention_mask.any()) else None
 
     def _embed(
         self,
@@ -309,18 +319,17 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
             return attention_mask
         return attention_mask[:, None, None, :].bool()
 
-    def _pool(
-        self, hidden_states: torch.Tensor, packed: PackedSequences | None, first_tokens: torch.Tensor | None
-    ) -> torch.Tensor:
-        """tanh of a linear layer on each sequence's first token."""
-        if packed is not None:
-            first = hidden_states[0, packed.first_tokens]
-        elif first_tokens is None:
-            first = hidden_states[:, 0]
-        else:
-            rows = torch.arange(first_tokens.shape[0], device=hidden_states.device)
-            first = hidden_states[rows, first_tokens]
-        return torch.tanh(self.pooler(first))
+
+def _first_vectors(
+    hidden_states: torch.Tensor, packed: PackedSequences | None, first_tokens: torch.Tensor | None
+) -> torch.Tensor:
+    """The `(batch or sequences, hidden_size)` vectors of the first real tokens."""
+    if packed is not None:
+        return hidden_states[0, packed.first_tokens]
+    if first_tokens is None:
+        return hidden_states[:, 0]
+    rows = torch.arange(first_tokens.shape[0], device=hidden_states.device)
+    return hidden_states[rows, first_tokens]
 
 
 class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
@@ -384,14 +393,14 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
         sentence_logits = sentence_loss = None
         if self.sentence_classifier is not None:
             sentence_logits = self.sentence_classifier(outputs.pooler_output)
-        if sentence_labels is not None:
-            name, values = sentence_labels
-            values = values.flatten()
-            check_labels(name, values, (len(sentence_logits),), 2, "one label a pair")
-            sentence_loss = prediction_loss(sentence_logits, values)
+            if sentence_labels is not None:
+                name, values = sentence_labels
+                check_labels(name, values.flatten(), (len(sentence_logits),), 2, "one label a pair")
+                sentence_loss = prediction_loss(sentence_logits, values.flatten())
         losses = [loss for loss in (masked_lm_loss, sentence_loss) if loss is not None]
+        total = torch.stack(losses).sum() if losses else None
         return LineageAlbertForPreTrainingOutput(
-            loss=sum(losses) if losses else None,
+            loss=total,
             prediction_loss=masked_lm_loss,
             sentence_loss=sentence_loss,
             prediction_logits=logits,
@@ -412,9 +421,8 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
         for other, (name, values) in given.items():
             if values is not None and other != objective:
                 raise ValueError(f"{name} is for sentence_objective={other!r}, this model has {objective!r}")
-        if objective == "none" or given[objective][1] is None:
-            return None
-        return given[objective]
+        name, values = given.get(objective, ("", None))
+        return None if values is None else (name, values)
 
 
 class LineageAlbertForMaskedLM(LineageAlbertPreTrainedModel):

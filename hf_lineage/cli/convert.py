@@ -144,10 +144,9 @@ def _save_with_tokenizer(model: "PreTrainedModel", source: str, output: Path, ov
         model.save_pretrained(folder)
         if tokenizer is not None:
             tokenizer.save_pretrained(folder)
-    typer.echo(
-        f"{output}: {type(model).__name__}, {sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
-        + ("no tokenizer" if tokenizer is None else f"{type(tokenizer).__name__} of {len(tokenizer):,} tokens")
-    )
+    size = sum(parameter.numel() for parameter in model.parameters())
+    tokens = "no tokenizer" if tokenizer is None else f"{type(tokenizer).__name__} of {len(tokenizer):,} tokens"
+    typer.echo(f"{output}: {type(model).__name__}, {size:,} parameters, {tokens}")
 
 
 def _tokenizer(source: str) -> "PreTrainedTokenizerBase | None":

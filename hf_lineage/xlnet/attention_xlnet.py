@@ -101,7 +101,7 @@ def relative_bias(inputs: RelativeInputs, layout: RelativeLayout) -> torch.Tenso
     if layout.positions is None:
         bias = _shifted(scores, keys)
     else:
-        bias = scores.gather(-1, _window(layout, keys).expand(*scores.shape[:3], -1))
+        bias = scores.gather(-1, _window(layout.positions, layout.tokens, keys).expand(*scores.shape[:3], -1))
     if inputs.segment_scores is None or layout.other_segment is None:
         return bias
     same, other = inputs.segment_scores.split(1, -1)
@@ -115,9 +115,9 @@ def _shifted(scores: torch.Tensor, keys: int) -> torch.Tensor:
     return flat.reshape(batch, heads, tokens, relative - 1)[..., :keys]
 
 
-def _window(layout: RelativeLayout, keys: int) -> torch.Tensor:
+def _window(positions: torch.Tensor, tokens: int, keys: int) -> torch.Tensor:
     """`(batch, 1, queries, keys)` int64, the row of the relative keys for each query and key."""
-    first = layout.tokens - layout.positions
+    first = tokens - positions
     return (first[..., None] + torch.arange(keys, device=first.device))[:, None]
 
 
@@ -173,10 +173,13 @@ class _Block:
         self.layout = layout.rows(start, stop)
         self.keys = inputs.key.shape[2]
         segments = inputs.segment_scores
-        # a window of keys + rows - 1 distances for consecutive tokens, all of them for queries anywhere
-        consecutive = layout.positions is None
-        first, last = layout.tokens - stop + 1, layout.tokens - start + self.keys
-        self.window = slice(first, last) if consecutive else slice(0, inputs.relative_key.shape[2])
+        # keys + rows - 1 distances for consecutive tokens, all of them for queries anywhere
+        if self.layout.positions is None:
+            self.window = slice(layout.tokens - stop + 1, layout.tokens - start + self.keys)
+            self.window_index = None
+        else:
+            self.window = slice(0, inputs.relative_key.shape[2])
+            self.window_index = _window(self.layout.positions, layout.tokens, self.keys)
         self.inputs = RelativeInputs(
             inputs.content_query[:, :, self.rows],
             inputs.position_query[:, :, self.rows],
@@ -189,7 +192,10 @@ class _Block:
     def bias(self) -> torch.Tensor:
         """The position and the segment term of these queries, before the scale."""
         scores = self.inputs.position_query @ self.inputs.relative_key.transpose(-1, -2)
-        bias = self._in_place(scores) if self.layout.positions is None else self._gathered(scores)
+        if self.window_index is None:
+            bias = self._in_place(scores)
+        else:
+            bias = scores.gather(-1, self.window_index.expand(*scores.shape[:3], -1))
         if self.inputs.segment_scores is None or self.layout.other_segment is None:
             return bias
         same, other = self.inputs.segment_scores.split(1, -1)
@@ -207,19 +213,16 @@ class _Block:
         """The gradient of the scores of the window, from that of the bias."""
         shape = (*bias_gradient.shape[:3], self.inputs.relative_key.shape[2])
         gradient = bias_gradient.new_zeros(shape)
-        if self.layout.positions is None:
+        if self.window_index is None:
             self._in_place(gradient).copy_(bias_gradient)
             return gradient
-        return gradient.scatter_(-1, _window(self.layout, self.keys).expand_as(bias_gradient), bias_gradient)
+        return gradient.scatter_(-1, self.window_index.expand_as(bias_gradient), bias_gradient)
 
     def _in_place(self, scores: torch.Tensor) -> torch.Tensor:
         """A view of consecutive queries' scores in which column `j` is key `j`."""
         batch, heads, rows, window = scores.shape
         strides = (heads * rows * window, rows * window, window - 1, 1)
         return scores.as_strided((batch, heads, rows, self.keys), strides, rows - 1)
-
-    def _gathered(self, scores: torch.Tensor) -> torch.Tensor:
-        return scores.gather(-1, _window(self.layout, self.keys).expand(*scores.shape[:3], -1))
 
 
 class _RelativeAttention(torch.autograd.Function):
@@ -245,8 +248,10 @@ class _RelativeAttention(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         *fields, output = ctx.saved_tensors
         inputs = RelativeInputs(*fields)
-        found = [None if field is None else torch.zeros_like(field) for field in fields]
-        d_content, d_position, d_segments, d_key, d_value, d_relative = found
+        d_content, d_position, d_key, d_value, d_relative = (
+            torch.zeros_like(field) for field in (fields[0], fields[1], *fields[3:])
+        )
+        d_segments = None if fields[2] is None else torch.zeros_like(fields[2])
         scale = inputs.content_query.shape[-1] ** -0.5
         generator = _generator(output.device, ctx.seed)
         for block in _blocks(inputs, ctx.layout):
@@ -272,7 +277,7 @@ class _RelativeAttention(torch.autograd.Function):
             d_position[:, :, rows] = d_window @ block.inputs.relative_key
             d_table = d_window.transpose(-1, -2) @ block.inputs.position_query
             d_relative[:, :, block.window] += d_table if len(d_relative) == len(d_table) else d_table.sum(0, True)
-        return *found, None, None, None
+        return d_content, d_position, d_segments, d_key, d_value, d_relative, None, None, None
 
 
 def _blocks(inputs: RelativeInputs, layout: RelativeLayout) -> list[_Block]:

@@ -39,7 +39,7 @@ class LineageXLNetGenerationMixin(GenerationMixin):
         past = mems.num_text_tokens if isinstance(mems, LineageXLNetCache) else 0
         new = total - past
         inputs: dict[str, Any] = {"mems": mems, "use_cache": bool(use_cache), **kwargs}
-        if prompt > past:
+        if inputs_embeds is not None and prompt > past:
             embeds = [inputs_embeds[:, past:], self.get_input_embeddings()(input_ids)]
             inputs["inputs_embeds"] = torch.cat(embeds, 1)
         else:

@@ -1,5 +1,7 @@
 """Who sees whom, from all the masks that a model is given."""
 
+from collections.abc import Sequence
+
 import torch
 
 
@@ -25,15 +27,15 @@ def padding_mask(
         real = attention_mask != 0
     if mems_mask is not None:
         check_shape("mems_mask", mems_mask, [(sizes.batch, sizes.memory)])
-    if real is None and mems_mask is None:
-        return None
-    device = (real if real is not None else mems_mask).device
-    if real is None:
-        real = torch.ones(sizes.batch, sizes.tokens, dtype=torch.bool, device=device)
-    if real.shape[1] == sizes.tokens and sizes.memory:
-        memory = torch.ones(sizes.batch, sizes.memory, dtype=torch.bool, device=device)
-        real = torch.cat([memory if mems_mask is None else mems_mask != 0, real], 1)
-    return real
+    if mems_mask is None:
+        memory = None if real is None else torch.ones_like(real[:, :1]).expand(-1, sizes.memory)
+    else:
+        memory = mems_mask != 0
+    if real is None and memory is not None:
+        real = torch.ones_like(memory[:, :1]).expand(-1, sizes.tokens)
+    if real is None or memory is None or real.shape[1] == sizes.keys:
+        return real
+    return torch.cat([memory, real], 1)
 
 
 class Sizes:
@@ -142,7 +144,7 @@ def rows_of(values: torch.Tensor, positions: torch.Tensor, fill: bool) -> torch.
     return torch.where((positions < 0)[:, None, :, None], fill, found)
 
 
-def check_shape(name: str, values: torch.Tensor, allowed: list[tuple[int, ...]]) -> None:
+def check_shape(name: str, values: torch.Tensor, allowed: Sequence[tuple[int, ...]]) -> None:
     """Raises a `ValueError` unless an argument is a tensor of one of some shapes."""
     given = tuple(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__
     if given not in allowed:

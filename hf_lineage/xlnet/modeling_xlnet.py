@@ -121,7 +121,7 @@ class LineageXLNetPreTrainedModel(PreTrainedModel):
     _no_split_modules: ClassVar[list[str]] = ["LineageXLNetLayer"]
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args, **kwargs) -> "LineageXLNetPreTrainedModel":
+    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args, **kwargs) -> Any:
         """As in `PreTrainedModel`; a checkpoint of transformers' XLNet is translated as it is read."""
         translated = loaded_from_transformers(cls, pretrained_model_name_or_path, kwargs)
         return translated or super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
@@ -332,8 +332,9 @@ class LineageXLNetModel(LineageXLNetPreTrainedModel):
             0, torch.arange(sizes.batch // 2, sizes.batch, device=device), -1.0
         )
 
-    def _remembered(self, content: torch.Tensor, memory: torch.Tensor | None) -> torch.Tensor:
+    def _remembered(self, content: torch.Tensor | None, memory: torch.Tensor | None) -> torch.Tensor:
         """A layer's input at the tokens that the next segment remembers."""
+        assert content is not None  # it ends only after the last layer
         content = content[:, : self.config.reuse_len or None]
         if memory is not None:
             content = torch.cat([memory, content], 1)
