@@ -21,7 +21,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-BLOCK = 128  # queries at once; fewer waste less of the position scores, more make larger matrix products
+# Queries at once. A block's position scores are as wide as the keys and the block, so that small blocks compute little
+# that no query needs; up to `WHOLE` queries that is less than what larger matrix products gain.
+BLOCK = 64
+WHOLE = 128
 
 
 @dataclass(frozen=True)
@@ -282,7 +285,8 @@ class _RelativeAttention(torch.autograd.Function):
 
 def _blocks(inputs: RelativeInputs, layout: RelativeLayout) -> list[_Block]:
     queries = inputs.content_query.shape[2]
-    return [_Block(inputs, layout, start, min(start + BLOCK, queries)) for start in range(0, queries, BLOCK)]
+    size = BLOCK if queries > WHOLE else WHOLE
+    return [_Block(inputs, layout, start, min(start + size, queries)) for start in range(0, queries, size)]
 
 
 def _generator(device: torch.device, seed: int) -> torch.Generator:
