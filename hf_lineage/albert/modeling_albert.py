@@ -43,8 +43,8 @@ class LineageAlbertForPreTrainingOutput(ModelOutput):
         loss: Sum of the losses whose labels were given.
         prediction_loss: Masked-LM cross-entropy, in nats a predicted token; 0 if none is predicted.
         sentence_loss: Cross-entropy of the sentence objective, in nats a pair.
-        prediction_logits: `(batch, tokens, vocab_size)`; in training with labels and `config.sparse_prediction`
-            `(labelled positions, vocab_size)`, row by row.
+        prediction_logits: `(batch, tokens, vocab_size)`; with sparse prediction `(labelled positions, vocab_size)`, row
+            by row.
         sentence_logits: `(batch, 2)`, of packed sequences one row each; `None` with `sentence_objective="none"`.
         hidden_states: As in `LineageAlbertModel`.
         attentions: As in `LineageAlbertModel`.
@@ -369,6 +369,7 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
         labels: torch.Tensor | None = None,
         sentence_order_label: torch.Tensor | None = None,
         next_sentence_label: torch.Tensor | None = None,
+        sparse_prediction: bool | None = None,
         **kwargs,
     ) -> LineageAlbertForPreTrainingOutput:
         """Computes both heads, and the loss of each whose labels are given.
@@ -380,6 +381,8 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
                 for swapped. Of packed sequences, one each.
             next_sentence_label: `(batch,)` int64, with `sentence_objective="nsp"`: 0 if the second part follows the
                 first, 1 if it is from elsewhere.
+            sparse_prediction: Whether, where there are labels, the masked-LM head runs on labelled positions only; `None`
+                takes `config.sparse_prediction` in training and `False` in evaluation.
             **kwargs: The other arguments of `LineageAlbertModel`.
 
         Raises:
@@ -389,7 +392,7 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
         outputs = self.albert(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
         )
-        logits, masked_lm_loss = predict(self, outputs.last_hidden_state, labels)
+        logits, masked_lm_loss = predict(self, outputs.last_hidden_state, labels, sparse_prediction)
         sentence_logits = sentence_loss = None
         if self.sentence_classifier is not None:
             sentence_logits = self.sentence_classifier(outputs.pooler_output)
@@ -450,6 +453,7 @@ class LineageAlbertForMaskedLM(LineageAlbertPreTrainedModel):
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
         num_items_in_batch: torch.Tensor | int | None = None,
+        sparse_prediction: bool | None = None,
         **kwargs,
     ) -> MaskedLMOutput:
         """Computes the scores of the vocabulary.
@@ -459,11 +463,12 @@ class LineageAlbertForMaskedLM(LineageAlbertPreTrainedModel):
             labels: `(batch, tokens)` int64, the original id of a predicted token, else -100.
             num_items_in_batch: Predicted tokens that the loss is divided by, those of all accumulated batches; Trainer
                 gives it.
+            sparse_prediction: As in `LineageAlbertForPreTraining`.
             **kwargs: The other arguments of `LineageAlbertModel`.
 
         Returns:
-            `loss` and `logits`, which are `(batch, tokens, vocab_size)`, but in training with labels and
-            `config.sparse_prediction` `(labelled positions, vocab_size)`.
+            `loss` and `logits`, which are `(batch, tokens, vocab_size)`, but with sparse prediction
+            `(labelled positions, vocab_size)`.
 
         Raises:
             ValueError: As in `LineageAlbertModel`; or if labels are out of range.
@@ -471,7 +476,7 @@ class LineageAlbertForMaskedLM(LineageAlbertPreTrainedModel):
         outputs = self.albert(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
         )
-        logits, loss = predict(self, outputs.last_hidden_state, labels, num_items_in_batch)
+        logits, loss = predict(self, outputs.last_hidden_state, labels, sparse_prediction, num_items_in_batch)
         return MaskedLMOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
@@ -667,13 +672,16 @@ def predict(
     model: LineageAlbertForPreTraining | LineageAlbertForMaskedLM,
     hidden_states: torch.Tensor,
     labels: torch.Tensor | None,
+    sparse_prediction: bool | None,
     num_items_in_batch: torch.Tensor | int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The masked-LM logits, in training those of the labelled positions, and the loss."""
+    """The masked-LM logits, of all positions or of those with labels, and the loss."""
     if labels is None:
         return model.predictions(hidden_states), None
     check_labels("labels", labels, hidden_states.shape[:2], model.config.vocab_size, "one label a token")
-    if model.training and model.config.sparse_prediction:
+    if sparse_prediction is None:
+        sparse_prediction = model.training and model.config.sparse_prediction
+    if sparse_prediction:
         predicted = labels != IGNORED
         hidden_states, labels = hidden_states[predicted], labels[predicted]
     logits = model.predictions(hidden_states)
