@@ -43,8 +43,8 @@ class LineageAlbertForPreTrainingOutput(ModelOutput):
         loss: Sum of the losses whose labels were given.
         prediction_loss: Masked-LM cross-entropy, in nats a predicted token; 0 if none is predicted.
         sentence_loss: Cross-entropy of the sentence objective, in nats a pair.
-        prediction_logits: `(batch, tokens, vocab_size)`; with sparse prediction `(labelled positions, vocab_size)`, row
-            by row.
+        prediction_logits: `(batch, tokens, vocab_size)`; with sparse prediction `(labelled positions, vocab_size)`,
+            row by row.
         sentence_logits: `(batch, 2)`, of packed sequences one row each; `None` with `sentence_objective="none"`.
         hidden_states: As in `LineageAlbertModel`.
         attentions: As in `LineageAlbertModel`.
@@ -381,8 +381,8 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
                 for swapped. Of packed sequences, one each.
             next_sentence_label: `(batch,)` int64, with `sentence_objective="nsp"`: 0 if the second part follows the
                 first, 1 if it is from elsewhere.
-            sparse_prediction: Whether, where there are labels, the masked-LM head runs on labelled positions only; `None`
-                takes `config.sparse_prediction` in training and `False` in evaluation.
+            sparse_prediction: Whether, where there are labels, the masked-LM head runs on labelled positions only;
+                `None` takes `config.sparse_prediction` in training and `False` in evaluation.
             **kwargs: The other arguments of `LineageAlbertModel`.
 
         Raises:
