@@ -34,13 +34,12 @@ def prediction_loss(
     Args:
         logits: `(..., vocab_size)`.
         labels: `(...)` int64; -100 is not predicted.
-        num_items_in_batch: What to divide the sum by, in place of the number of predicted positions.
+        num_items_in_batch: What to divide the sum by, in place of the number of predicted positions; at least 1 is
+            taken.
     """
     total = F.cross_entropy(logits.flatten(0, -2).float(), labels.flatten(), ignore_index=IGNORED, reduction="sum")
-    count = (labels != IGNORED).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
-    if isinstance(count, torch.Tensor):
-        count = count.to(total.device)
-    return total / count
+    count = (labels != IGNORED).sum() if num_items_in_batch is None else torch.as_tensor(num_items_in_batch)
+    return total / count.to(total.device).clamp(min=1)
 
 
 def span_loss(start_logits: torch.Tensor, end_logits: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor):

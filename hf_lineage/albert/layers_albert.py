@@ -116,6 +116,7 @@ class LineageAlbertAttention(nn.Module):
         attention_mask: torch.Tensor | None,
         packed: PackedSequences | None = None,
         output_attentions: bool = False,
+        kept: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Runs the block on `(batch, tokens, hidden_size)` vectors.
 
@@ -124,6 +125,8 @@ class LineageAlbertAttention(nn.Module):
             attention_mask: The mask, in the form that the attention implementation reads.
             packed: Where the tokens of a packed row stand in the padded batch.
             output_attentions: Whether to compute the probabilities, which only the eager implementation does.
+            kept: `(kept,)` int64, the tokens, counted row by row, whose output is needed; the output is then
+                `(1, kept, hidden_size)`.
 
         Returns:
             The vectors and, if asked for, the `(batch, heads, tokens, tokens)` probabilities.
@@ -140,6 +143,8 @@ class LineageAlbertAttention(nn.Module):
         context = context.flatten(2)
         if packed is not None:
             context = packed.pack(context)
+        if kept is not None:
+            context, hidden_states = (vectors.flatten(0, 1)[kept][None] for vectors in (context, hidden_states))
         output = hidden_states + self.dropout(self.dense(context))
         return output if self.pre_norm else self.layer_norm(output), probabilities if output_attentions else None
 
@@ -189,9 +194,10 @@ class LineageAlbertLayer(GradientCheckpointingLayer):
         attention_mask: torch.Tensor | None,
         packed: PackedSequences | None,
         output_attentions: bool,
+        kept: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Runs the two blocks; arguments and result are those of `LineageAlbertAttention`."""
-        hidden_states, probabilities = attention_block(hidden_states, attention_mask, packed, output_attentions)
+        hidden_states, probabilities = attention_block(hidden_states, attention_mask, packed, output_attentions, kept)
         return ffn_block(hidden_states), probabilities
 
 

@@ -32,7 +32,7 @@ from .layers_albert import (
     LineageAlbertFeedForward,
     LineageAlbertLayer,
 )
-from .packing_albert import PackedSequences, first_real_tokens, packed_row
+from .packing_albert import KeptTokens, PackedSequences, first_real_tokens, packed_row
 
 
 @dataclass
@@ -171,6 +171,7 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         cu_seq_lens_k: torch.Tensor | None = None,
         max_length_q: int | None = None,
         max_length_k: int | None = None,
+        output_mask: torch.Tensor | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
     ) -> BaseModelOutputWithPooling:
@@ -191,6 +192,8 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
             cu_seq_lens_q: `(sequences + 1,)` int32 or int64, where the sequences of a packed row begin and end, from 0
                 to the number of tokens.
             cu_seq_lens_k, max_length_q, max_length_k: What collators give beside it; not needed.
+            output_mask: `(batch, tokens)` bool, true at the tokens whose vectors are asked for; `last_hidden_state` is
+                then `(asked, hidden_size)`, row by row, and the last layer computes little else.
             output_attentions: Whether to return the attention probabilities, which are computed eagerly whatever
                 the attention implementation; `None` takes `config.output_attentions`.
             output_hidden_states: Whether to return all layers; `None` takes `config.output_hidden_states`.
@@ -206,33 +209,39 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         shape = check_inputs(input_ids, inputs_embeds, self.config)
         check_attention_mask(attention_mask, shape)
         check_same_shape("token_type_ids", token_type_ids, shape, "one segment a token")
+        check_same_shape("output_mask", output_mask, shape, "one value a token")
         packed = packed_row(shape, attention_mask, position_ids, cu_seq_lens_q)
         first_tokens = first_real_tokens(attention_mask)
         position_ids = self._positions(shape, position_ids, packed, first_tokens)
         unpadded = None if packed is not None else self._without_padding(attention_mask)
         if unpadded is not None:
             packed, position_ids = unpadded, unpadded.pack(position_ids)
-            input_ids, inputs_embeds, token_type_ids = (
+            input_ids, inputs_embeds, token_type_ids, output_mask = (
                 None if values is None else unpadded.pack(values)
-                for values in (input_ids, inputs_embeds, token_type_ids)
+                for values in (input_ids, inputs_embeds, token_type_ids, output_mask)
             )
-        mask = attention_mask if packed is None else packed.mask
-        output = self._encode(
-            self._embed(input_ids, inputs_embeds, token_type_ids, position_ids),
-            mask,
-            packed,
-            output_attentions,
-            output_hidden_states,
-        )
+        embeddings = self._embed(input_ids, inputs_embeds, token_type_ids, position_ids)
+        starts = None
         if self.pooler is not None:
-            output.pooler_output = torch.tanh(
-                self.pooler(_first_vectors(output.last_hidden_state, packed, first_tokens))
-            )
-        if unpadded is not None:
-            output.last_hidden_state = unpadded.pad(output.last_hidden_state)
-            if output.hidden_states is not None:
-                output.hidden_states = tuple(map(unpadded.pad, output.hidden_states))
-        return output
+            starts = packed.first_tokens if packed is not None else _row_starts(embeddings, first_tokens)
+        kept = None if output_mask is None else KeptTokens(output_mask, starts)
+        mask = attention_mask if packed is None else packed.mask
+        hidden_states, layers, attentions = self._encode(
+            embeddings, mask, packed, output_attentions, output_hidden_states, kept
+        )
+        pooler_output = None
+        if self.pooler is not None:
+            first = hidden_states.flatten(0, 1)[starts] if kept is None else kept.starts(hidden_states)
+            if unpadded is not None:
+                first = first.masked_fill((unpadded.lengths == 0)[:, None], 0)
+            pooler_output = torch.tanh(self.pooler(first))
+        if kept is not None:
+            hidden_states = kept.asked(hidden_states)
+        elif unpadded is not None:
+            hidden_states = unpadded.pad(hidden_states)
+        if unpadded is not None and layers is not None:
+            layers = tuple(map(unpadded.pad, layers))
+        return BaseModelOutputWithPooling(hidden_states, pooler_output, layers, attentions)
 
     def _positions(
         self,
@@ -284,8 +293,12 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         packed: PackedSequences | None,
         output_attentions: bool | None,
         output_hidden_states: bool | None,
-    ) -> BaseModelOutputWithPooling:
-        """Runs the layers; the mask is that of the padded batch."""
+        kept: KeptTokens | None,
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...] | None, tuple[torch.Tensor, ...] | None]:
+        """The output, `(1, kept, hidden_size)` with kept tokens, all layers and the attentions.
+
+        The mask is that of the padded batch.
+        """
         if output_attentions is None:
             output_attentions = self.config.output_attentions
         if output_hidden_states is None:
@@ -294,8 +307,16 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         mask = self._prepared_mask(hidden_states.new_empty(*size, 0), attention_mask, output_attentions)
         layers, attentions = [hidden_states], []
         for layer, (attention, ffn) in zip(self.layers, self.config.layer_blocks, strict=True):
+            # what nobody asks for need not go through the last feed-forward block
+            is_last = layer is self.layers[-1]
             hidden_states, probabilities = layer(
-                hidden_states, self.attention_blocks[attention], self.ffn_blocks[ffn], mask, packed, output_attentions
+                hidden_states,
+                self.attention_blocks[attention],
+                self.ffn_blocks[ffn],
+                mask,
+                packed,
+                output_attentions,
+                kept.indices if is_last and kept is not None and not output_hidden_states else None,
             )
             if output_hidden_states:
                 layers.append(hidden_states)
@@ -303,10 +324,12 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
                 attentions.append(probabilities)
         if self.final_layer_norm is not None:
             hidden_states = layers[-1] = self.final_layer_norm(hidden_states)
-        return BaseModelOutputWithPooling(
-            last_hidden_state=hidden_states,
-            hidden_states=tuple(layers) if output_hidden_states else None,
-            attentions=tuple(attentions) if output_attentions else None,
+        if kept is not None and output_hidden_states:
+            hidden_states = hidden_states.flatten(0, 1)[kept.indices][None]
+        return (
+            hidden_states,
+            tuple(layers) if output_hidden_states else None,
+            tuple(attentions) if output_attentions else None,
         )
 
     def _prepared_mask(
@@ -320,16 +343,10 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         return attention_mask[:, None, None, :].bool()
 
 
-def _first_vectors(
-    hidden_states: torch.Tensor, packed: PackedSequences | None, first_tokens: torch.Tensor | None
-) -> torch.Tensor:
-    """The `(batch or sequences, hidden_size)` vectors of the first real tokens."""
-    if packed is not None:
-        return hidden_states[0, packed.first_tokens]
-    if first_tokens is None:
-        return hidden_states[:, 0]
-    rows = torch.arange(first_tokens.shape[0], device=hidden_states.device)
-    return hidden_states[rows, first_tokens]
+def _row_starts(embeddings: torch.Tensor, first_tokens: torch.Tensor | None) -> torch.Tensor:
+    """`(batch,)` int64, each row's first real token, counted row by row."""
+    rows = torch.arange(embeddings.shape[0], device=embeddings.device) * embeddings.shape[1]
+    return rows if first_tokens is None else rows + first_tokens
 
 
 class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
@@ -390,9 +407,10 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
         """
         sentence_labels = self._sentence_labels(sentence_order_label, next_sentence_label)
         outputs = self.albert(
-            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
-        )
-        logits, masked_lm_loss = predict(self, outputs.last_hidden_state, labels, sparse_prediction)
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True,
+            output_mask=predicted_tokens(self, labels, sparse_prediction), **kwargs,
+        )  # fmt: skip
+        logits, masked_lm_loss = predict(self, outputs.last_hidden_state, labels)
         sentence_logits = sentence_loss = None
         if self.sentence_classifier is not None:
             sentence_logits = self.sentence_classifier(outputs.pooler_output)
@@ -474,9 +492,10 @@ class LineageAlbertForMaskedLM(LineageAlbertPreTrainedModel):
             ValueError: As in `LineageAlbertModel`; or if labels are out of range.
         """
         outputs = self.albert(
-            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
-        )
-        logits, loss = predict(self, outputs.last_hidden_state, labels, sparse_prediction, num_items_in_batch)
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True,
+            output_mask=predicted_tokens(self, labels, sparse_prediction), **kwargs,
+        )  # fmt: skip
+        logits, loss = predict(self, outputs.last_hidden_state, labels, num_items_in_batch)
         return MaskedLMOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
@@ -668,23 +687,30 @@ class LineageAlbertForMultipleChoice(LineageAlbertPreTrainedModel):
         )
 
 
+def predicted_tokens(
+    model: LineageAlbertForPreTraining | LineageAlbertForMaskedLM,
+    labels: torch.Tensor | None,
+    sparse_prediction: bool | None,
+) -> torch.Tensor | None:
+    """`(batch, tokens)` bool, true at the labelled positions; `None` if all positions are to have logits."""
+    if sparse_prediction is None:
+        sparse_prediction = model.training and model.config.sparse_prediction
+    return labels != IGNORED if sparse_prediction and labels is not None else None
+
+
 def predict(
     model: LineageAlbertForPreTraining | LineageAlbertForMaskedLM,
     hidden_states: torch.Tensor,
     labels: torch.Tensor | None,
-    sparse_prediction: bool | None,
     num_items_in_batch: torch.Tensor | int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The masked-LM logits, of all positions or of those with labels, and the loss."""
-    if labels is None:
-        return model.predictions(hidden_states), None
-    check_labels("labels", labels, hidden_states.shape[:2], model.config.vocab_size, "one label a token")
-    if sparse_prediction is None:
-        sparse_prediction = model.training and model.config.sparse_prediction
-    if sparse_prediction:
-        predicted = labels != IGNORED
-        hidden_states, labels = hidden_states[predicted], labels[predicted]
+    """The masked-LM logits of all positions, or of the labelled ones where there are no others, and the loss."""
     logits = model.predictions(hidden_states)
+    if labels is None:
+        return logits, None
+    if hidden_states.dim() == 2:
+        labels = labels[labels != IGNORED]
+    check_labels("labels", labels, logits.shape[:-1], model.config.vocab_size, "one label a token")
     return logits, prediction_loss(logits, labels, num_items_in_batch)
 
 

@@ -46,10 +46,14 @@ class PackedSequences:
         return mask
 
     @property
+    def lengths(self) -> torch.Tensor:
+        """`(batch_size,)` int64, the number of tokens of each sequence; 0 for a row of padding."""
+        return torch.bincount(self.rows, minlength=self.batch_size)
+
+    @property
     def first_tokens(self) -> torch.Tensor:
-        """`(batch_size,)` int64, the index in the packed row of each sequence's first token."""
-        counts = torch.bincount(self.rows, minlength=self.batch_size)
-        return (counts.cumsum(0) - counts).clamp(max=max(len(self.rows) - 1, 0))
+        """`(batch_size,)` int64, the index in the packed row of each sequence's first token, of any if it has none."""
+        return (self.lengths.cumsum(0) - self.lengths).clamp(max=max(len(self.rows) - 1, 0))
 
     def pack(self, values: torch.Tensor) -> torch.Tensor:
         """`(batch_size, length, ...)` -> `(1, tokens, ...)`."""
@@ -59,6 +63,30 @@ class PackedSequences:
         """`(1, tokens, ...)` -> `(batch_size, length, ...)`, zero where there is no token."""
         padded = values.new_zeros(self.batch_size, self.length, *values.shape[2:])
         return padded.index_put((self.rows, self.columns), values[0])
+
+
+class KeptTokens:
+    """The tokens whose vectors are needed after the last layer: those asked for, and each sequence's first.
+
+    Args:
+        output_mask: `(batch, tokens)` bool, true at the tokens asked for.
+        starts: `(sequences,)` int64, the first tokens, counted row by row; `None` if they are not needed.
+    """
+
+    def __init__(self, output_mask: torch.Tensor, starts: torch.Tensor | None):
+        asked = output_mask.flatten()
+        needed = asked if starts is None else asked.index_fill(0, starts, True)
+        self.indices = needed.nonzero().flatten()
+        self._asked = asked[self.indices]
+        self._starts = None if starts is None else (needed.cumsum(0) - 1)[starts]
+
+    def asked(self, kept: torch.Tensor) -> torch.Tensor:
+        """`(1, kept, ...)` vectors -> those that were asked for, `(asked, ...)`."""
+        return kept[0, self._asked]
+
+    def starts(self, kept: torch.Tensor) -> torch.Tensor:
+        """`(1, kept, ...)` vectors -> those of the first tokens, `(sequences, ...)`."""
+        return kept[0, self._starts]
 
 
 def sequence_lengths(cu_seq_lens: torch.Tensor, total: int) -> torch.Tensor:
@@ -115,4 +143,11 @@ def _is_exporting() -> bool:
     return getattr(torch.compiler, "is_exporting", lambda: False)()
 
 
-__all__ = ["PackedSequences", "first_real_tokens", "lengths_from_positions", "packed_row", "sequence_lengths"]
+__all__ = [
+    "KeptTokens",
+    "PackedSequences",
+    "first_real_tokens",
+    "lengths_from_positions",
+    "packed_row",
+    "sequence_lengths",
+]

@@ -139,7 +139,9 @@ class LineageAlbertTokenizer(TokenizersBackend):
         return kwargs
 
     def _normalizer(self, charsmap: bytes) -> normalizers.Sequence:
-        steps = [normalizers.Replace(_OTHER_SPACES, " ")] if self.remove_space else []
+        steps: list[normalizers.Normalizer] = []
+        if self.remove_space:
+            steps.append(normalizers.Replace(_OTHER_SPACES, " "))
         steps += [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
         if not self.keep_accents:
             steps += [normalizers.NFKD(), normalizers.StripAccents()]
@@ -257,7 +259,7 @@ def _charsmap(normalizer: dict[str, Any] | None) -> bytes:
 def _offsets(encoding: Encoding) -> list[tuple[int, int]]:
     """Offsets of an encoding's tokens. The backend gives a lone `▁`, which it puts in, those of the next character."""
     offsets: list[tuple[int, int]] = []
-    before = (None, 0)  # the sequence and the end of the token before
+    before: tuple[int | None, int] = (None, 0)  # sequence and end of the token before
     for token, (start, end), sequence in zip(encoding.tokens, encoding.offsets, encoding.sequence_ids, strict=True):
         is_inside_character = before[0] == sequence and before[1] > start  # of one that NFKD makes several words of
         if token == _WORD_START and sequence is not None and not is_inside_character:

@@ -1,0 +1,1 @@
+"""Speed of the models, timed in pairs against what people would otherwise use."""

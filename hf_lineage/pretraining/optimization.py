@@ -1,0 +1,87 @@
+"""Parameter groups, optimizers and the course of the learning rate."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from .lamb import Lamb
+
+_FUSED_ADAMW_DEVICES = ("cpu", "cuda", "mps", "xpu")
+
+
+def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """Puts biases and the gains of norms into a group without weight decay, as `Trainer` does.
+
+    Args:
+        model: The model; parameters without gradients are left out.
+        weight_decay: Of the others.
+
+    Returns:
+        Two parameter groups for an optimizer of torch, or one if the other would be empty. `trust_ratio` in them is
+        what `Lamb` reads, so that it has one for the same tensors whatever the decay; other optimizers ignore it.
+    """
+    norms = {id(weight) for module in model.modules() if _is_norm(module) for weight in module.parameters(False)}
+    decayed: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            excluded = id(parameter) in norms or "bias" in name.rpartition(".")[2]
+            (others if excluded else decayed).append(parameter)
+    groups = [
+        {"params": decayed, "weight_decay": weight_decay, "trust_ratio": True},
+        {"params": others, "weight_decay": 0.0, "trust_ratio": False},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def create_optimizer(
+    name: str,
+    groups: list[dict[str, Any]],
+    learning_rate: float,
+    betas: tuple[float, float],
+    epsilon: float,
+) -> torch.optim.Optimizer:
+    """Creates LAMB or AdamW.
+
+    Args:
+        name: `"lamb"` or `"adamw"`.
+        groups: From `parameter_groups`; the parameters are on their device already.
+        learning_rate: Peak learning rate of the groups that have none of their own.
+        betas: Decay of the first and of the second moment.
+        epsilon: Added to the root of the second moment.
+
+    Raises:
+        ValueError: If there is no optimizer of that name, or a number is out of range.
+    """
+    if name == "lamb":
+        return Lamb(groups, lr=learning_rate, betas=betas, eps=epsilon)
+    if name == "adamw":
+        is_fused = all(weight.device.type in _FUSED_ADAMW_DEVICES for group in groups for weight in group["params"])
+        return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=epsilon, fused=is_fused)
+    raise ValueError(f"optimizer must be 'lamb' or 'adamw', got {name!r}")
+
+
+def learning_rate_factor(progress: float, warmup: float) -> float:
+    """Returns the share of the peak learning rate: a line from 0 to 1 during the warmup, then one from 1 to 0.
+
+    Args:
+        progress: How much of the training is done, from 0 to 1.
+        warmup: How much of it warms up, from 0 to 1.
+    """
+    if progress < warmup:
+        return progress / warmup
+    return max(0.0, (1 - progress) / (1 - warmup)) if warmup < 1 else 1.0
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
+    """Sets every group's learning rate to this share of its first one."""
+    for group in optimizer.param_groups:
+        group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
+
+
+def _is_norm(module: nn.Module) -> bool:
+    return isinstance(module, nn.LayerNorm) or type(module).__name__.lower().endswith("norm")
+
+
+__all__ = ["create_optimizer", "learning_rate_factor", "parameter_groups", "set_learning_rate"]
