@@ -125,9 +125,9 @@ class AlbertObjective(Objective):
         """As in `Objective`; a sentence head is scored on the labels of whatever objective the dataset has."""
         label_name = _label_name(inputs)
         labels = inputs["labels"]
-        outputs = model(**{key: value for key, value in inputs.items() if key not in ("labels", label_name)})
-        is_predicted = labels != _IGNORED
-        sums = _score("prediction", outputs.prediction_logits[is_predicted], labels[is_predicted])
+        without = {key: value for key, value in inputs.items() if key != label_name}
+        outputs = model(**without, sparse_prediction=True)
+        sums = _score("prediction", outputs.prediction_logits, labels[labels != _IGNORED])
         if label_name is not None and outputs.sentence_logits is not None:
             sums |= _score("sentence", outputs.sentence_logits, inputs[label_name])
         return sums, None

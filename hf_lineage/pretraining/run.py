@@ -165,9 +165,7 @@ class _Run:
             _require_same_run(saved, self.identity, self.folder)
             changed = {name: version for name, version in versions().items() if saved["versions"].get(name) != version}
             if changed:
-                logger.warning(
-                    "Weights may differ in the last bits: the run began with other versions than %s", changed
-                )
+                logger.warning("Not bit for bit the same, perhaps: the run began with other versions than %s", changed)
         return checkpoint
 
     def _prepare(self, checkpoint: Path | None) -> tuple[Training, int]:
