@@ -3,11 +3,15 @@ import runpy
 from pathlib import Path
 
 import pytest
+import torch
 
 from benchmarks.minisuite import load_task
 from hf_lineage import ElmoConfig, ElmoModel, ElmoTokenizer
+from hf_lineage.pretraining.arguments import parse_arguments
+from hf_lineage.pretraining.objective import FAMILIES, objective_class
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
@@ -44,3 +48,33 @@ def test_trainer_listing(run):
     trainer = run(code)["trainer"]
     assert trainer.state.global_step == 2
     assert "eval_accuracy" in trainer.state.log_history[-2]
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/*.md")), ids=lambda page: page.name)
+def test_listings_of_the_documentation(page, run):
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        run(code)
+
+
+def test_ways_to_compute_without_padding_give_the_same(run):
+    text = (ROOT / "docs" / "albert.md").read_text(encoding="utf-8")
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "padding_free" in block)
+    found = run(code)
+    expected = found["padded"]
+    for output in (found["packed"], found["unpadded"]):
+        torch.testing.assert_close(output.pooler_output, expected.pooler_output, atol=1e-6, rtol=0)
+    real = expected.last_hidden_state[found["mask"].bool()]
+    torch.testing.assert_close(found["packed"].last_hidden_state[0], real, atol=1e-6, rtol=0)
+
+
+def test_the_settings_in_the_documentation_are_settings(tmp_path):
+    text = (ROOT / "docs" / "albert.md").read_text(encoding="utf-8")
+    (settings,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "albert.yaml").write_text(settings, encoding="utf-8")
+    parsed, own = parse_arguments(
+        ["--config", str(tmp_path / "albert.yaml")],
+        list(FAMILIES),
+        lambda family: objective_class(family).arguments_class,
+    )
+    assert parsed.max_minutes == 9
+    assert own.sentence_objective == "sop"

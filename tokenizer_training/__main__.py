@@ -7,8 +7,31 @@ from typing import Annotated
 import typer
 
 from .elmo import train_elmo_tokenizer
+from .text import TextLines
+from .unigram import USER_DEFINED_SYMBOLS, train_albert_tokenizer
+from .wordpiece import train_bert_tokenizer
 
-app = typer.Typer(help="Train a tokenizer from text.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Train a tokenizer from text.",
+    no_args_is_help=True,
+    add_completion=False,
+    # --vocab_size and --vocab-size are the same
+    context_settings={"token_normalize_func": lambda token: token.replace("_", "-")},
+)
+
+Input = Annotated[
+    list[Path],
+    typer.Option(help="Text: files (UTF-8; plain, .gz or .zst), folders of them, or - for standard input."),
+]
+More = Annotated[list[Path] | None, typer.Argument(metavar="INPUT", help="More text, so that --input *.txt works.")]
+Output = Annotated[Path, typer.Option(help="Folder to write the tokenizer to.")]
+Coverage = Annotated[float, typer.Option(help="Share of the text's characters that the vocabulary knows.")]
+Lowercase = Annotated[bool, typer.Option(help="Make letters small.")]
+KeepAccents = Annotated[bool, typer.Option(help="Keep accents, as for languages with vowel marks.")]
+Errors = Annotated[str, typer.Option(help="'strict' to refuse what is not UTF-8, 'replace' to read on.")]
+SampleLimit = Annotated[int | None, typer.Option(help="Train on so many lines, drawn from all.")]
+Seed = Annotated[int, typer.Option(help="Start of every draw.")]
+Overwrite = Annotated[bool, typer.Option(help="Replace the output folder if it exists.")]
 
 
 @app.callback()
@@ -18,18 +41,81 @@ def _tokenizer_training() -> None:
 
 @app.command()
 def elmo(
-    input: Annotated[list[Path], typer.Option(help="Text files, UTF-8, one sentence a line; plain or .gz.")],
-    output: Annotated[Path, typer.Option(help="Folder to write the tokenizer to.")],
+    input: Input,
+    output: Output,
+    more: More = None,
     vocab_size: Annotated[int, typer.Option(help="Words of the softmax, the three special ones included.")] = 793_471,
     text_split: Annotated[str, typer.Option(help="'whitespace' for tokenized text, 'words' for plain.")] = "words",
-    overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
+    errors: Errors = "strict",
+    sample_limit: SampleLimit = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Count words for the softmax of ELMo's language model."""
-    tokenizer, report = train_elmo_tokenizer(input, output, vocab_size, text_split=text_split, overwrite=overwrite)
+    text = TextLines([*input, *(more or [])], errors, sample_limit, seed)
+    tokenizer, report = train_elmo_tokenizer(text, output, vocab_size, text_split=text_split, overwrite=overwrite)
     typer.echo(
         f"{output}: {len(tokenizer.word_vocabulary):,} words cover {report.coverage:.2%} of {report.words:,} words in "
         f"{report.lines:,} lines"
     )
+
+
+@app.command()
+def albert(
+    input: Input,
+    output: Output,
+    more: More = None,
+    vocab_size: Annotated[int, typer.Option(help="Number of pieces, special ones included.")] = 30_000,
+    lowercase: Lowercase = True,
+    keep_accents: KeepAccents = False,
+    character_coverage: Coverage = 0.99995,
+    user_defined_symbols: Annotated[
+        str, typer.Option(help="Pieces, with spaces between, that are never part of a longer one.")
+    ] = " ".join(USER_DEFINED_SYMBOLS),
+    errors: Errors = "strict",
+    sample_limit: SampleLimit = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Train the unigram pieces of an ALBERT-style model with SentencePiece."""
+    _, report = train_albert_tokenizer(
+        TextLines([*input, *(more or [])], errors, sample_limit, seed),
+        output,
+        vocab_size,
+        do_lower_case=lowercase,
+        keep_accents=keep_accents,
+        character_coverage=character_coverage,
+        user_defined_symbols=user_defined_symbols.split(),
+        overwrite=overwrite,
+    )
+    typer.echo(f"{output}: {report}")
+
+
+@app.command()
+def bert(
+    input: Input,
+    output: Output,
+    more: More = None,
+    vocab_size: Annotated[int, typer.Option(help="Number of entries, special ones included.")] = 30_522,
+    lowercase: Lowercase = True,
+    keep_accents: KeepAccents = False,
+    character_coverage: Coverage = 0.99995,
+    errors: Errors = "strict",
+    sample_limit: SampleLimit = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Train the WordPiece vocabulary of a BERT."""
+    _, report = train_bert_tokenizer(
+        TextLines([*input, *(more or [])], errors, sample_limit, seed),
+        output,
+        vocab_size,
+        do_lower_case=lowercase,
+        keep_accents=keep_accents,
+        character_coverage=character_coverage,
+        overwrite=overwrite,
+    )
+    typer.echo(f"{output}: {report}")
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ def check_inputs(
     if not isinstance(values, torch.Tensor) or values.dim() != dimensions.count(",") + 1:
         given = tuple(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__
         raise ValueError(f"{name} must be a tensor {dimensions}, got {given}")
+    if 0 in values.shape[:2]:
+        raise ValueError(f"{name} must have at least one row and one token, got {tuple(values.shape)}")
     if inputs_embeds is not None and values.shape[-1] != config.embedding_size:
         raise ValueError(f"inputs_embeds must be {dimensions} (embedding_size), got {tuple(values.shape)}")
     if input_ids is not None:
@@ -57,6 +59,19 @@ def check_attention_mask(attention_mask: torch.Tensor | None, shape: tuple[int, 
         check_same_shape("attention_mask", attention_mask, shape, "one value a token, or four dimensions")
 
 
+def check_positions(name: str, positions: torch.Tensor, batch_size: int) -> None:
+    """Raises a `ValueError` unless there is one position a row, an integer of at least 0."""
+    if isinstance(positions, torch.Tensor) and positions.dim() == 2 and positions.shape[1] == 1:
+        positions = positions[:, 0]
+    check_same_shape(name, positions, (batch_size,), "one position a row")
+    if positions.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"{name} must be int64 or int32, got {positions.dtype}")
+    if torch.compiler.is_compiling() or positions.device.type != "cpu":
+        return
+    if int(positions.min()) < 0:
+        raise ValueError(f"{name} must be 0 or more, got {int(positions.min())}")
+
+
 def check_labels(name: str, labels: torch.Tensor, shape: tuple[int, ...], num_classes: int, what: str) -> None:
     """Raises a `ValueError` unless labels have that shape and are -100 or in `[0, num_classes)`."""
     check_same_shape(name, labels, shape, what)
@@ -69,4 +84,11 @@ def check_labels(name: str, labels: torch.Tensor, shape: tuple[int, ...], num_cl
         raise ValueError(f"{name} must be {IGNORED} or in [0, {num_classes}), got {int(wrong.flatten()[0])}")
 
 
-__all__ = ["check_attention_mask", "check_inputs", "check_labels", "check_range", "check_same_shape"]
+__all__ = [
+    "check_attention_mask",
+    "check_inputs",
+    "check_labels",
+    "check_positions",
+    "check_range",
+    "check_same_shape",
+]

@@ -238,6 +238,9 @@ class LineageAlbertConfig(PreTrainedConfig):
             raise ValueError(
                 f"num_hidden_groups={self.num_hidden_groups} has no meaning with share_parameters='none'; leave it 1"
             )
+        pad = self.pad_token_id
+        if pad is not None and not (_is_integer(pad) and 0 <= pad < self.vocab_size):
+            raise ValueError(f"pad_token_id must be None or in [0, vocab_size={self.vocab_size}), got {pad!r}")
         for name in ("attention_layer_blocks", "ffn_layer_blocks"):
             self._check_blocks(name, getattr(self, name))
 

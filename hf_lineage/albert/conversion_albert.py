@@ -161,7 +161,11 @@ def to_transformers(model: "LineageAlbertPreTrainedModel", model_type: str | Non
     if model_type == "bert" and config.has_projection:
         raise ValueError("BERT has no projection of the embeddings, this model has one; model_type='albert' has")
     peer_config = _peer_config(config, model_type)
-    peer = _peer_class(model, model_type)(peer_config)
+    peer_class = _peer_class(model, model_type)
+    if peer_class.__name__.endswith("ForPreTraining"):
+        peer_config.num_labels = 2  # transformers' ALBERT sizes the sentence head by it
+    without_pooler = model.base_model is model and model.pooler is None
+    peer = peer_class(peer_config, add_pooling_layer=False) if without_pooler else peer_class(peer_config)
     peer.load_state_dict(_peer_weights(model, peer_config, model_type))
     peer.to(device=model.device, dtype=model.dtype)
     return peer.train(model.training)
@@ -184,15 +188,16 @@ def _peer_config(config: "LineageAlbertConfig", model_type: str) -> PreTrainedCo
         fields.pop(name, None)
     fields.update({name: getattr(config, name) for name in _COMMON_FIELDS})
     if model_type == "bert":
+        fields["num_hidden_layers"] = config.depth
         return transformers.BertConfig(**fields, classifier_dropout=config.classifier_dropout_prob)
     dropout = config.classifier_dropout_prob
     fields["classifier_dropout_prob"] = config.hidden_dropout_prob if dropout is None else dropout
     fields["embedding_size"] = config.embedding_size
-    shared = transformers.AlbertConfig(
-        **fields, num_hidden_groups=config.num_hidden_groups, inner_group_num=config.inner_group_num
-    )
-    if [(block, block) for block in _albert_blocks(shared)] == list(config.layer_blocks):
-        return shared
+    inner = config.inner_group_num
+    for groups in (config.num_hidden_groups, max(1, config.num_attention_blocks // inner)):
+        shared = transformers.AlbertConfig(**fields, num_hidden_groups=groups, inner_group_num=inner)
+        if [(block, block) for block in _albert_blocks(shared)] == list(config.layer_blocks):
+            return shared
     fields["num_hidden_layers"] = config.depth
     return transformers.AlbertConfig(**fields, num_hidden_groups=config.depth, inner_group_num=1)
 

@@ -37,7 +37,8 @@ def prediction_loss(
         num_items_in_batch: What to divide the sum by, in place of the number of predicted positions; at least 1 is
             taken.
     """
-    total = F.cross_entropy(logits.flatten(0, -2).float(), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+    logits, targets = logits.flatten(0, -2).float(), labels.flatten().long()
+    total = F.cross_entropy(logits, targets, ignore_index=IGNORED, reduction="sum")
     count = (labels != IGNORED).sum() if num_items_in_batch is None else torch.as_tensor(num_items_in_batch)
     return total / count.to(total.device).clamp(min=1)
 

@@ -22,7 +22,14 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import ModelOutput, can_return_tuple
 
-from .checks_albert import check_attention_mask, check_inputs, check_labels, check_range, check_same_shape
+from .checks_albert import (
+    check_attention_mask,
+    check_inputs,
+    check_labels,
+    check_positions,
+    check_range,
+    check_same_shape,
+)
 from .configuration_albert import LineageAlbertConfig
 from .conversion_albert import foreign_key_mapping, to_transformers
 from .heads_albert import IGNORED, LineageAlbertPredictionHead, prediction_loss, span_loss
@@ -209,11 +216,18 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         shape = check_inputs(input_ids, inputs_embeds, self.config)
         check_attention_mask(attention_mask, shape)
         check_same_shape("token_type_ids", token_type_ids, shape, "one segment a token")
+        if token_type_ids is not None:
+            check_range("token_type_ids", token_type_ids, self.config.type_vocab_size, "type_vocab_size")
+        if position_ids is not None and not isinstance(position_ids, torch.Tensor):
+            raise ValueError(f"position_ids must be a tensor, got {type(position_ids).__name__}")
         check_same_shape("output_mask", output_mask, shape, "one value a token")
+        if output_mask is not None and output_mask.dtype != torch.bool:
+            raise ValueError(f"output_mask must be bool, got {output_mask.dtype}")
         packed = packed_row(shape, attention_mask, position_ids, cu_seq_lens_q)
         first_tokens = first_real_tokens(attention_mask)
         position_ids = self._positions(shape, position_ids, packed, first_tokens)
         unpadded = None if packed is not None else self._without_padding(attention_mask)
+        asked_of_rows = output_mask
         if unpadded is not None:
             packed, position_ids = unpadded, unpadded.pack(position_ids)
             input_ids, inputs_embeds, token_type_ids, output_mask = (
@@ -237,6 +251,11 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
             pooler_output = torch.tanh(self.pooler(first))
         if kept is not None:
             hidden_states = kept.asked(hidden_states)
+            if unpadded is not None and asked_of_rows is not None:
+                # of padding, too, a vector may have been asked for; it is zero
+                found = unpadded.mask[asked_of_rows].nonzero().flatten()
+                asked = hidden_states.new_zeros(int(asked_of_rows.sum()), hidden_states.shape[-1])
+                hidden_states = asked.index_put((found,), hidden_states)
         elif unpadded is not None:
             hidden_states = unpadded.pad(hidden_states)
         if unpadded is not None and layers is not None:
@@ -373,7 +392,9 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
     def set_output_embeddings(self, value: nn.Linear) -> None:
         """Replaces the last layer of the masked-LM head."""
         self.predictions.decoder = value
-        self.predictions.bias = value.bias
+        # of its own if nothing is tied, because of two names of one tensor only one is saved
+        tied = self.config.tie_word_embeddings
+        self.predictions.bias = value.bias if tied else nn.Parameter(value.bias.detach().clone())
 
     @can_return_tuple
     def forward(
@@ -408,7 +429,7 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
         sentence_labels = self._sentence_labels(sentence_order_label, next_sentence_label)
         outputs = self.albert(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True,
-            output_mask=predicted_tokens(self, labels, sparse_prediction), **kwargs,
+            output_mask=predicted_tokens(self, input_ids, inputs_embeds, labels, sparse_prediction), **kwargs,
         )  # fmt: skip
         logits, masked_lm_loss = predict(self, outputs.last_hidden_state, labels)
         sentence_logits = sentence_loss = None
@@ -416,8 +437,9 @@ class LineageAlbertForPreTraining(LineageAlbertPreTrainedModel):
             sentence_logits = self.sentence_classifier(outputs.pooler_output)
             if sentence_labels is not None:
                 name, values = sentence_labels
-                check_labels(name, values.flatten(), (len(sentence_logits),), 2, "one label a pair")
-                sentence_loss = prediction_loss(sentence_logits, values.flatten())
+                values = values.flatten() if isinstance(values, torch.Tensor) else values
+                check_labels(name, values, (len(sentence_logits),), 2, "one label a pair")
+                sentence_loss = prediction_loss(sentence_logits, values)
         losses = [loss for loss in (masked_lm_loss, sentence_loss) if loss is not None]
         total = torch.stack(losses).sum() if losses else None
         return LineageAlbertForPreTrainingOutput(
@@ -493,7 +515,7 @@ class LineageAlbertForMaskedLM(LineageAlbertPreTrainedModel):
         """
         outputs = self.albert(
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True,
-            output_mask=predicted_tokens(self, labels, sparse_prediction), **kwargs,
+            output_mask=predicted_tokens(self, input_ids, inputs_embeds, labels, sparse_prediction), **kwargs,
         )  # fmt: skip
         logits, loss = predict(self, outputs.last_hidden_state, labels, num_items_in_batch)
         return MaskedLMOutput(
@@ -539,6 +561,9 @@ class LineageAlbertForSequenceClassification(LineageAlbertPreTrainedModel):
         logits = self.classifier(self.dropout(outputs.pooler_output))
         loss = None
         if labels is not None:
+            if self.num_labels > 1 and not labels.is_floating_point():
+                check_labels("labels", labels, (len(logits),), self.num_labels, "one class a row")
+                labels = labels.long()
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
@@ -625,7 +650,12 @@ class LineageAlbertForQuestionAnswering(LineageAlbertPreTrainedModel):
         )
         start_logits, end_logits = (logits.contiguous() for logits in self.qa_outputs(outputs[0]).unbind(-1))
         loss = None
+        if (start_positions is None) != (end_positions is None):
+            missing = "start_positions" if start_positions is None else "end_positions"
+            raise ValueError(f"start_positions and end_positions go together, got no {missing}")
         if start_positions is not None and end_positions is not None:
+            check_positions("start_positions", start_positions, start_logits.shape[0])
+            check_positions("end_positions", end_positions, start_logits.shape[0])
             loss = span_loss(start_logits, end_logits, start_positions, end_positions)
         return QuestionAnsweringModelOutput(
             loss=loss,
@@ -673,7 +703,7 @@ class LineageAlbertForMultipleChoice(LineageAlbertPreTrainedModel):
             raise ValueError(f"inputs must be (batch, choices, tokens), got {shape}")
         batch_size, num_choices = given.shape[:2]
         flat = [
-            None if values is None else values.flatten(0, 1)
+            values.flatten(0, 1) if isinstance(values, torch.Tensor) else values
             for values in (input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds)
         ]
         outputs = self.albert(*flat, return_dict=True, **kwargs)
@@ -689,13 +719,20 @@ class LineageAlbertForMultipleChoice(LineageAlbertPreTrainedModel):
 
 def predicted_tokens(
     model: LineageAlbertForPreTraining | LineageAlbertForMaskedLM,
+    input_ids: torch.Tensor | None,
+    inputs_embeds: torch.Tensor | None,
     labels: torch.Tensor | None,
     sparse_prediction: bool | None,
 ) -> torch.Tensor | None:
     """`(batch, tokens)` bool, true at the labelled positions; `None` if all positions are to have logits."""
     if sparse_prediction is None:
         sparse_prediction = model.training and model.config.sparse_prediction
-    return labels != IGNORED if sparse_prediction and labels is not None else None
+    if not sparse_prediction or labels is None:
+        return None
+    inputs = input_ids if inputs_embeds is None else inputs_embeds
+    if inputs is not None:
+        check_same_shape("labels", labels, (inputs.shape[0], inputs.shape[1]), "one label a token")
+    return labels != IGNORED
 
 
 def predict(

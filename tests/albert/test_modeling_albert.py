@@ -566,6 +566,7 @@ BAD_LABELS = {
     "a token too many": ("ForMaskedLM", {"labels": torch.full((2, 6), 60)}, r"-100 or in \[0, 60\), got 60"),
     "a negative token": ("ForMaskedLM", {"labels": torch.full((2, 6), -1)}, r"-100 or in \[0, 60\), got -1"),
     "tokens of another length": ("ForPreTraining", {"labels": torch.zeros(2, 5).long()}, r"labels must .* \(2, 6\)"),
+    "a list of tokens": ("ForMaskedLM", {"labels": [[5] * 6] * 2}, r"labels must be a tensor .*, got list"),
     "float tokens": ("ForPreTraining", {"labels": torch.zeros(2, 6)}, "labels must be int64 or int32"),
     "a third order": ("ForPreTraining", {"sentence_order_label": ZEROS + 2}, r"sentence_order_label must .* got 2"),
     "a list of orders": ("ForPreTraining", {"sentence_order_label": [0, 1]}, "sentence_order_label must .* got list"),

@@ -352,3 +352,73 @@ def test_lengths_from_positions(lengths):
 @pytest.mark.parametrize(("positions", "lengths"), [([3, 4, 0, 1], [2, 2]), ([5], [1]), ([0, 0, 0], [1, 1, 1])])
 def test_lengths_from_positions_that_do_not_begin_at_zero(positions, lengths):
     assert lengths_from_positions(torch.tensor([positions])).tolist() == lengths
+
+
+@pytest.mark.parametrize("form", ["padded", "padding-free", "packed"])
+@pytest.mark.parametrize("mode", MODES)
+@given(lengths=LENGTHS, data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_vectors_that_are_asked_for(mode, form, lengths, data, models):
+    batch = padded_batch(lengths)
+    real = batch["attention_mask"].bool()
+    flags = data.draw(st.lists(st.booleans(), min_size=real.numel(), max_size=real.numel()))
+    asked = torch.tensor(flags).view(real.shape) & real
+    model = models(mode, padding_free=form == "padding-free")
+    inputs = packed_batch(batch) if form == "packed" else batch
+    output_mask = asked[real][None] if form == "packed" else asked
+
+    widths = []
+    hooks = [
+        block.register_forward_pre_hook(lambda _, args: widths.append(args[0][..., 0].numel()))
+        for block in model.ffn_blocks
+    ]
+    expected, found = models(mode)(**batch), model(**inputs, output_mask=output_mask)
+    with_layers = model(**inputs, output_mask=output_mask, output_hidden_states=True)
+    for hook in hooks:
+        hook.remove()
+    first = torch.zeros_like(asked)
+    first[:, 0] = True
+    assert min(widths) == int((asked | first).sum())  # the last layer's, and the pooler needs the first tokens
+
+    assert found.last_hidden_state.shape == (int(asked.sum()), 16)
+    for output in (found, with_layers):
+        torch.testing.assert_close(output.last_hidden_state, expected.last_hidden_state[asked], atol=1e-5, rtol=0)
+        torch.testing.assert_close(output.pooler_output, expected.pooler_output, atol=1e-5, rtol=0)
+    last = with_layers.hidden_states[-1]
+    assert last.shape[:2] == ((1, sum(lengths)) if form == "packed" else real.shape)
+    of_real = last[0] if form == "packed" else last[real]
+    torch.testing.assert_close(of_real, expected.last_hidden_state[real], atol=1e-5, rtol=0)
+    results = [
+        gradients(each, vectors.square().sum() + output.pooler_output.sum())
+        for each, output, vectors in (
+            (models(mode), expected, expected.last_hidden_state[asked]),
+            (model, found, found.last_hidden_state),
+        )
+    ]
+    torch.testing.assert_close(results[1], results[0], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("output_mask", "message"),
+    [
+        (torch.ones(2, 5, dtype=torch.bool), r"output_mask must be a tensor of shape \(2, 6\)"),
+        (torch.ones(2, 6).long(), "output_mask must be bool, got torch.int64"),
+        ([[True] * 6] * 2, "output_mask must be .*, got list"),
+    ],
+    ids=["another length", "integers", "a list"],
+)
+def test_bad_masks_of_what_is_asked_for_are_refused(output_mask, message, models):
+    with pytest.raises(ValueError, match=message):
+        models()(torch.full((2, 6), 5), output_mask=output_mask)
+
+
+@pytest.mark.parametrize("sparse_prediction", [True, False])
+def test_labels_on_padding_without_it(sparse_prediction, models):
+    """They are predicted from a vector of zeros, whether or not the other positions are predicted."""
+    batch = padded_batch([6, 3, 5])
+    labels = torch.where(batch["attention_mask"] == 0, 7, -100)
+    labels[0, 2] = 9
+    model = models(model_class=LineageAlbertForMaskedLM, padding_free=True)
+    expected = model(**batch).logits.flatten(0, 1)[(labels != -100).flatten()]
+    expected = torch.nn.functional.cross_entropy(expected, labels[labels != -100])
+    torch.testing.assert_close(model(**batch, labels=labels, sparse_prediction=sparse_prediction).loss, expected)

@@ -8,6 +8,7 @@ from transformers import AutoTokenizer
 
 import hf_lineage  # noqa: F401  registers the families
 from tokenizer_training.elmo import train_elmo_tokenizer
+from tokenizer_training.text import TextLines
 
 SPECIAL = ["<S>", "</S>", "<UNK>"]
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1, max_size=4)
@@ -18,7 +19,8 @@ words = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min
 def test_the_most_frequent_words_in_order(tmp_path_factory, lines, room):
     folder = tmp_path_factory.mktemp("text")
     (folder / "text.txt").write_text("\n".join(map(" ".join, lines)), encoding="utf-8", newline="\n")
-    tokenizer, report = train_elmo_tokenizer([folder / "text.txt"], folder / "out", 3 + room, "whitespace")
+    text = TextLines([folder / "text.txt"])
+    tokenizer, report = train_elmo_tokenizer(text, folder / "out", 3 + room, "whitespace")
     counts = Counter(word for line in lines for word in line if word not in SPECIAL)
     vocabulary = list(tokenizer.word_vocabulary)
     assert vocabulary[:3] == SPECIAL
@@ -32,21 +34,20 @@ def test_the_most_frequent_words_in_order(tmp_path_factory, lines, room):
 def test_result_loads_and_gives_labels(tmp_path):
     with gzip.open(tmp_path / "text.txt.gz", "wt", encoding="utf-8") as file:
         file.write("the cat sat\n\nthe cat\nthe 和 cats\n")
-    train_elmo_tokenizer([tmp_path / "text.txt.gz"], tmp_path / "out", 5)
+    train_elmo_tokenizer(TextLines([tmp_path / "text.txt.gz"]), tmp_path / "out", 5)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
     assert list(tokenizer.word_vocabulary) == [*SPECIAL, "the", "cat"]
     assert tokenizer.convert_tokens_to_word_ids(["the", "dog", "cat"]) == [3, 2, 4]
 
 
 def test_bad_input_is_refused_and_leaves_nothing(tmp_path):
-    (tmp_path / "empty.txt").write_text("\n \n")
+    (tmp_path / "special.txt").write_text("<S>\n</S> <UNK>\n")
     (tmp_path / "latin.txt").write_bytes(b"fine\nna\xefve\n")
-    for files, size, message in (
-        (["empty.txt"], 10, "no words"),
-        (["latin.txt"], 10, "latin.txt, line 2: not UTF-8 at byte 2"),
-        (["absent.txt"], 10, "no text file"),
-        (["latin.txt"], 3, "vocab_size"),
+    for file, size, message in (
+        ("special.txt", 10, r"no words in .*special\.txt"),
+        ("latin.txt", 10, r"latin\.txt: byte 7"),
+        ("latin.txt", 3, "vocab_size"),
     ):
         with pytest.raises(ValueError, match=message):
-            train_elmo_tokenizer([tmp_path / name for name in files], tmp_path / "out", size)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.txt", "latin.txt"]
+            train_elmo_tokenizer(TextLines([tmp_path / file]), tmp_path / "out", size)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["latin.txt", "special.txt"]

@@ -1,0 +1,228 @@
+"""The unigram pieces of an ALBERT-style model, trained by SentencePiece with Google's settings."""
+
+import importlib
+import io
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+from hf_lineage import LineageAlbertTokenizer
+from hf_lineage.albert.sentencepiece_albert import wire_fields
+from hf_lineage.files import atomic_folder
+
+from .report import TokenizerReport, measure_tokenizer
+from .text import LineSample, TextLines
+
+# (google-research/albert, README.md, "Training Data Preprocessing")
+USER_DEFINED_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
+SPECIAL_TOKENS = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+
+MEASURED_LINES = 10_000
+# the trainer's sums, and so the scores, depend on how many threads share them; so the number is fixed
+_THREADS = 16
+_MAX_SENTENCE = 1000
+_CACHED_WORDS = 1 << 16
+_PIECE_BOUNDARY = "\x1f"  # no control character is left in what it is put into
+_DIGIT_COMMA = re.compile(r"(?<=\d),")
+_RESERVED = "▅"  # SentencePiece leaves out every sentence with its own sign for what is unknown
+_ERRORS_ONLY = 2  # level of its log
+_NORMALIZER_FIELD, _CHARSMAP_FIELD = 3, 2  # numbers in its model
+
+# What SentencePiece's rule "nmt_nfkc" does besides NFKC: control characters go, invisible ones become spaces. After
+# NFKD the rest must not be done: it would put Korean syllables together again, which the backend cannot.
+_REMOVED = (*range(0x01, 0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F)
+_SPACES = (
+    *(0x09, 0x0A, 0x0C, 0x0D, 0x61C, 0x1680, 0x200B, 0x200C, 0x200E, 0x200F, 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD),
+)
+
+
+def train_albert_tokenizer(
+    text: TextLines,
+    output: str | Path,
+    vocab_size: int = 30_000,
+    do_lower_case: bool = True,
+    keep_accents: bool = False,
+    character_coverage: float = 0.99995,
+    user_defined_symbols: Sequence[str] = USER_DEFINED_SYMBOLS,
+    overwrite: bool = False,
+) -> tuple[LineageAlbertTokenizer, TokenizerReport]:
+    """Trains the unigram pieces of a text and saves the tokenizer.
+
+    Ids 0 to 4 are `<pad>`, `<unk>`, `[CLS]`, `[SEP]` and `[MASK]`, the user-defined symbols follow. The folder has a
+    `spiece.model` too, for SentencePiece; the same text gives the same files.
+
+    Args:
+        text: The text.
+        output: Folder to write to.
+        vocab_size: Number of pieces, special ones included.
+        do_lower_case: As in `LineageAlbertTokenizer`.
+        keep_accents: As in `LineageAlbertTokenizer`.
+        character_coverage: Share of the text's characters that become pieces; the rarest others are unknown.
+        user_defined_symbols: Pieces that are never part of a longer one.
+        overwrite: Whether a folder that exists may be replaced.
+
+    Returns:
+        The tokenizer, and what it makes of 10,000 lines drawn from the text.
+
+    Raises:
+        ValueError: If an argument is out of range, sentencepiece is not installed, the text cannot be read, or it
+            cannot fill so large a vocabulary or do with so small a one.
+    """
+    sentencepiece = _sentencepiece()
+    charsmap = _charsmap(sentencepiece, keep_accents)
+    preparer = LineageAlbertTokenizer(
+        do_lower_case=do_lower_case, keep_accents=keep_accents, _spm_precompiled_charsmap=charsmap
+    )
+    normalize = preparer.backend_tokenizer.normalizer.normalize_str
+    _check(vocab_size, character_coverage, user_defined_symbols, normalize)
+    with atomic_folder(output, overwrite) as folder:
+        sample = LineSample(MEASURED_LINES, text.seed)
+        sentences = _sentences(sample.watch(text.read("read")), normalize)
+        model = _trained(sentencepiece, sentences, vocab_size, character_coverage, user_defined_symbols)
+        model_file = folder / "spiece.model"
+        model_file.write_bytes(_with_charsmap(model, charsmap))
+        tokenizer = LineageAlbertTokenizer(
+            vocab_file=model_file, do_lower_case=do_lower_case, keep_accents=keep_accents
+        )
+        tokenizer.save_pretrained(folder)
+    return tokenizer, measure_tokenizer(tokenizer, sample.lines)
+
+
+def _sentencepiece() -> ModuleType:
+    try:
+        return importlib.import_module("sentencepiece")
+    except ImportError as error:
+        raise ValueError(
+            "training a unigram vocabulary needs sentencepiece: pip install 'sentencepiece>=0.2.3'"
+        ) from error
+
+
+def _check(
+    vocab_size: int, character_coverage: float, symbols: Sequence[str], normalize: Callable[[str], str]
+) -> None:
+    if not 0 < character_coverage <= 1:
+        raise ValueError(f"character_coverage must be above 0 and at most 1, got {character_coverage}")
+    repeated = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
+    if repeated:
+        raise ValueError(f"user_defined_symbols has {repeated[0]!r} more than once")
+    special = [symbol for symbol in symbols if symbol in SPECIAL_TOKENS]
+    if special:
+        raise ValueError(f"user_defined_symbols has {special[0]!r}, which is a special token")
+    lost = [symbol for symbol in symbols if not symbol.strip() or normalize(symbol) != symbol or " " in symbol]
+    if lost:
+        raise ValueError(f"user_defined_symbols has {lost[0]!r}, which no text is after normalization")
+    fixed = len(SPECIAL_TOKENS) + len(symbols)
+    if vocab_size <= fixed:
+        raise ValueError(
+            f"vocab_size must be above {fixed}, the special tokens and user-defined symbols; got {vocab_size}"
+        )
+
+
+def _charsmap(sentencepiece: ModuleType, keep_accents: bool) -> bytes:
+    """The table by which the text is normalized last: all of `nmt_nfkc`, or without accents only what NFKD leaves."""
+    if keep_accents:
+        normalizer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    else:
+        rules = [f"{code:X}\t" for code in _REMOVED] + [f"{code:X}\t20" for code in _SPACES]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "rules.tsv")
+            file.write_text("".join(f"{rule}\n" for rule in rules))
+            sentencepiece.set_min_log_level(_ERRORS_ONLY)
+            normalizer = sentencepiece.SentencePieceNormalizer(rule_tsv=str(file))
+    charsmap = dict(wire_fields(normalizer.serialized_normalizer_spec()))[_CHARSMAP_FIELD]
+    return bytes(charsmap)
+
+
+def _sentences(lines: Iterable[str], normalize: Callable[[str], str]) -> Iterator[str]:
+    """What the trainer reads: normalized text in parts of bounded length, as it fails on words that are too long."""
+    normalized = lru_cache(_CACHED_WORDS)(normalize)
+    for line in lines:
+        sentence = " ".join(map(normalized, line.split())).replace(_RESERVED, " ")
+        sentence = " ".join(sentence.split())  # of some characters the normalizer makes spaces
+        start = 0
+        while start < len(sentence):
+            end = start + _MAX_SENTENCE
+            if end < len(sentence):
+                space = sentence.rfind(" ", start + 1, end)
+                end = space if space > 0 else end
+            # a piece that ends in a digit and a comma would never be used
+            yield _DIGIT_COMMA.sub(f"{_PIECE_BOUNDARY},", sentence[start:end])
+            start = end
+
+
+def _trained(
+    sentencepiece: ModuleType,
+    sentences: Iterable[str],
+    vocab_size: int,
+    character_coverage: float,
+    user_defined_symbols: Sequence[str],
+) -> bytes:
+    failures: list[Exception] = []
+
+    def guarded() -> Iterator[str]:
+        try:
+            yield from sentences
+        except Exception as error:  # which SentencePiece would turn to one of its own
+            failures.append(error)
+            raise
+
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=guarded(),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=vocab_size,
+            character_coverage=character_coverage,
+            pad_id=0,
+            unk_id=1,
+            bos_id=-1,
+            eos_id=-1,
+            pad_piece="<pad>",
+            unk_piece="<unk>",
+            control_symbols=list(SPECIAL_TOKENS[2:]),
+            user_defined_symbols=list(user_defined_symbols),
+            normalization_rule_name="identity",
+            pretokenization_delimiter=_PIECE_BOUNDARY,
+            max_sentence_length=8 * _MAX_SENTENCE,  # in bytes
+            num_threads=_THREADS,
+            minloglevel=_ERRORS_ONLY,
+        )
+    except RuntimeError as error:
+        if failures:
+            raise failures[0] from None
+        raise ValueError(_explanation(str(error), vocab_size)) from error
+    return model.getvalue()
+
+
+def _explanation(message: str, vocab_size: int) -> str:
+    if found := re.search(r"Vocabulary size too high .* a value <= (\d+)", message):
+        return (
+            f"the text is enough for a vocabulary of {found[1]}, not of {vocab_size}: "
+            f"choose vocab_size {found[1]} or less, or give more text"
+        )
+    if found := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
+        return (
+            f"the characters of the text need a vocabulary of at least {found[1]}, not {vocab_size}: "
+            f"choose a larger vocab_size or a lower character_coverage"
+        )
+    if "sentences_.empty()" in message:
+        return "the text has nothing but white space and control characters"
+    return f"sentencepiece cannot train on this text: {message}"
+
+
+def _with_charsmap(model: bytes, charsmap: bytes) -> bytes:
+    """Adds the table to a model. A message that is there a second time is added to the first by all who read it."""
+    message = _length_delimited(_CHARSMAP_FIELD, charsmap)
+    return model + _length_delimited(_NORMALIZER_FIELD, message)
+
+
+def _length_delimited(number: int, value: bytes) -> bytes:
+    length, size = [], len(value)
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([number << 3 | 2, *length, size]) + value
