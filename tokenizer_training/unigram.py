@@ -31,12 +31,10 @@ _RESERVED = "▅"  # SentencePiece leaves out every sentence with its own sign f
 _ERRORS_ONLY = 2  # level of its log
 _NORMALIZER_FIELD, _CHARSMAP_FIELD = 3, 2  # numbers in its model
 
-# What SentencePiece's rule "nmt_nfkc" does besides NFKC: control characters go, invisible ones become spaces. After
-# NFKD the rest must not be done: it would put Korean syllables together again, which the backend cannot.
+# What SentencePiece's rule "nmt_nfkc" does besides NFKC: control characters go, invisible ones become spaces, U+0085
+# too. After NFKD the rest must not be done: it would put Korean syllables together again, which the backend cannot.
 _REMOVED = (*range(0x01, 0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F)
-_SPACES = (
-    *(0x09, 0x0A, 0x0C, 0x0D, 0x61C, 0x1680, 0x200B, 0x200C, 0x200E, 0x200F, 0x2028, 0x2029, 0x2581, 0xFEFF, 0xFFFD),
-)
+_SPACES = tuple(int(code, 16) for code in "9 A C D 85 61C 1680 200B 200C 200E 200F 2028 2029 2581 FEFF FFFD".split())
 
 
 def train_albert_tokenizer(
@@ -138,18 +136,22 @@ def _charsmap(sentencepiece: ModuleType, keep_accents: bool) -> bytes:
 
 def _sentences(lines: Iterable[str], normalize: Callable[[str], str]) -> Iterator[str]:
     """What the trainer reads: normalized text in parts of bounded length, as it fails on words that are too long."""
-    normalized = lru_cache(_CACHED_WORDS)(normalize)
+
+    @lru_cache(_CACHED_WORDS)
+    def prepared(word: str) -> str:
+        words = normalize(word).replace(_RESERVED, " ").split()
+        # a piece that ends in a digit and a comma would never be used
+        return _DIGIT_COMMA.sub(f"{_PIECE_BOUNDARY},", " ".join(words))
+
     for line in lines:
-        sentence = " ".join(map(normalized, line.split())).replace(_RESERVED, " ")
-        sentence = " ".join(sentence.split())  # of some characters the normalizer makes spaces
+        sentence = " ".join(filter(None, map(prepared, line.split())))
         start = 0
         while start < len(sentence):
             end = start + _MAX_SENTENCE
             if end < len(sentence):
                 space = sentence.rfind(" ", start + 1, end)
                 end = space if space > 0 else end
-            # a piece that ends in a digit and a comma would never be used
-            yield _DIGIT_COMMA.sub(f"{_PIECE_BOUNDARY},", sentence[start:end])
+            yield sentence[start:end]
             start = end
 
 

@@ -3,7 +3,7 @@
 `python -m benchmarks.speed albert [--only NAME]... [--repeats N] [--threads N] [--output FILE.json]`
 
 Each case first checks that both sides compute the same numbers, then times them in pairs. For figures worth keeping,
-run it alone on the machine; the whole of `albert` takes about ten minutes on two cores.
+run it alone on the machine; the whole of `albert` takes about twelve minutes on two cores.
 """
 
 import importlib

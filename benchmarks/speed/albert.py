@@ -97,7 +97,7 @@ def cases(sizes: Sizes = Sizes()) -> list[Case]:
         *(
             Case(
                 name=f"glue-{way}{suffix}",
-                description=f"forward, lengths as in GLUE, padded to {padded_to}",
+                description=f"evaluation, lengths as in GLUE, padded to {padded_to}",
                 baseline="AlbertModel",
                 candidate=f"LineageAlbertModel, {candidate}",
                 wanted=wanted,
@@ -112,7 +112,7 @@ def cases(sizes: Sizes = Sizes()) -> list[Case]:
         ),
         Case(
             name="forward",
-            description=f"forward {shape}",
+            description=f"evaluation, {shape}, no padding",
             baseline="AlbertModel",
             candidate="LineageAlbertModel",
             wanted=1.05,
@@ -194,15 +194,12 @@ def _pretraining(
     input_ids = batch["input_ids"]
     order = torch.rand(input_ids.shape, generator=generator).argsort(1)
     is_predicted = order < round(0.15 * sizes.num_tokens)
-    own_batch = {
-        **batch,
-        "labels": input_ids.where(is_predicted, torch.tensor(IGNORED)),
-        sentence_label: torch.randint(2, (sizes.batch_size,), generator=generator),
-    }
+    batch["labels"] = input_ids.where(is_predicted, torch.tensor(IGNORED))
+    batch[sentence_label] = torch.randint(2, (sizes.batch_size,), generator=generator)
     return Workload(
         baseline=_training_step(peer),
         candidate=_training_step(own),
-        inputs=[own_batch],
+        inputs=[batch],
         differences=partial(_training_differences, peer, own),
         facts={"predicted_tokens": int(is_predicted.sum()), "tokens": input_ids.numel()},
     )
@@ -267,10 +264,9 @@ def _ragged_forward(sizes: Sizes, pad_to: int | None, way: str) -> Workload:
     peer, own = (model.eval() for model in _twins(AlbertModel, config, LineageAlbertModel))
     own.config.padding_free = way == "padding-free"
     generator = _generator()
-    padded = []
-    for batch_size in sizes.ragged_batch_sizes:
-        lengths = glue_lengths(batch_size, sizes, generator)
-        padded.append(_tokens(lengths, pad_to or int(lengths.max()), config.vocab_size, generator))
+    # All lengths first, so that they do not depend on `pad_to`
+    drawn = [glue_lengths(batch_size, sizes, generator) for batch_size in sizes.ragged_batch_sizes]
+    padded = [_tokens(lengths, pad_to or int(lengths.max()), config.vocab_size, generator) for lengths in drawn]
     is_packed = way == "packed"
     inputs = [(batch, packed_row(batch) if is_packed else batch) for batch in padded]
     run_peer, run_own = _forward(peer), _forward(own)

@@ -4,7 +4,6 @@ import datetime
 import importlib.metadata
 import json
 import platform
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ def describe(family: str, results: Sequence[CaseResult]) -> dict[str, Any]:
         "benchmark": "benchmarks.speed",
         "family": family,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": sys.orig_argv,
         "versions": {
             "hf_lineage": hf_lineage.__version__,
             "python": platform.python_version(),

@@ -206,6 +206,14 @@ def test_offsets_of_batches_pairs_and_overflow(pieces):
     assert cut["offset_mapping"][1] == [(0, 0), (4, 5), (5, 6), (6, 7), (0, 0)]
 
 
+@pytest.mark.parametrize("text", ["\x01\x02\x7fthe cat", "\x01 \x02the cat", "the \x01c\x02at"])
+def test_offsets_beside_characters_that_the_table_drops(published, text):
+    encoded = published(text, add_special_tokens=False, return_offsets_mapping=True)
+    assert encoded.tokens() == ["▁the", "▁cat"]
+    slices = [text[start:end] for start, end in encoded["offset_mapping"]]
+    assert [part.translate(dict.fromkeys(range(32))) for part in slices] == ["the", "cat"]
+
+
 @settings(max_examples=300, deadline=None)
 @given(first=texts, second=texts)
 def test_offsets_of_any_text(pieces, first, second):

@@ -121,6 +121,11 @@ def test_batches_are_padded_as_the_case_says(name):
     assert workload.facts["padded_tokens"] == sum(mask.numel() for mask in masks)
 
 
+def test_cases_with_padding_have_sentences_of_the_same_lengths():
+    lengths = [[batch["attention_mask"].sum(1).tolist() for batch, _ in CASES[name].build().inputs] for name in PADDED]
+    assert lengths[0] == lengths[1] == lengths[2] == lengths[3]
+
+
 @pytest.mark.parametrize("name", PADDED)
 def test_ours_computes_no_padding(name):
     workload = CASES[name].build()
