@@ -24,9 +24,14 @@ assert type(AutoConfig.for_model("elmo")).__name__ == "ElmoConfig"
 assert type(AutoTokenizer.from_pretrained(folder)).__name__ == "ElmoTokenizer"
 from hf_lineage.auto import FAMILIES
 assert sum(len(family.models) for family in FAMILIES.values()) >= 6
-for family in FAMILIES.values():
+sizes = {
+    "elmo": AutoConfig.from_pretrained(folder, vocab_size=9).to_dict(),
+    "lineage_albert": {"hidden_size": 8, "embedding_size": 4, "num_attention_heads": 2, "vocab_size": 9},
+}
+assert sizes.keys() == FAMILIES.keys()
+for model_type, family in FAMILIES.items():
     for auto_class, name in family.models.items():
-        config = AutoConfig.from_pretrained(folder, vocab_size=9)
+        config = AutoConfig.for_model(model_type, **{k: v for k, v in sizes[model_type].items() if k != "model_type"})
         model = getattr(transformers, auto_class).from_config(config)
         assert type(model).__name__ == name, (auto_class, type(model))
 model = transformers.AutoModelForTokenClassification.from_pretrained(folder)
@@ -35,6 +40,7 @@ tag = pipeline("token-classification", model=folder, ignore_labels=[])
 assert type(tag).__name__ == "ElmoTokenClassificationPipeline"
 assert [entity["word"] for entity in tag("It isn't.")] == ["It", "is", "n't", "."]
 import hf_lineage
+config = AutoConfig.from_pretrained(folder)
 for name, value in {"ElmoModel": "AutoModel", "ElmoForTokenClassification": "AutoModelForTokenClassification"}.items():
     assert getattr(transformers, value)._model_mapping[type(config)] is getattr(hf_lineage, name)
 print("found")

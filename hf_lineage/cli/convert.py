@@ -106,7 +106,7 @@ def albert(
     config = LineageAlbertConfig.from_pretrained(source)
     name = (config.architectures or ["LineageAlbertModel"])[0]
     model = getattr(modeling_albert, name).from_pretrained(source, config=config)
-    _save_with_tokenizer(model, source, output, overwrite)
+    _save_with_tokenizer(model, _albert_tokenizer(source, model_type), output, overwrite)
 
 
 @app.command("albert-export")
@@ -119,6 +119,7 @@ def albert_export(
     """Convert an ALBERT-style model to an ALBERT or a BERT of transformers."""
     from ..albert import modeling_albert
     from ..albert.configuration_albert import LineageAlbertConfig
+    from ..albert.tokenization_albert import LineageAlbertTokenizer
 
     quiet_progress()
     found = _model_type(checked_source(source))
@@ -126,7 +127,10 @@ def albert_export(
         raise ValueError(f"{source} is a model of the type {found!r}, not 'lineage_albert'")
     name = (LineageAlbertConfig.from_pretrained(source).architectures or ["LineageAlbertModel"])[0]
     model = getattr(modeling_albert, name).from_pretrained(source)
-    _save_with_tokenizer(model.to_transformers(model_type), source, output, overwrite)
+    tokenizer = _tokenizer(source)
+    if isinstance(tokenizer, LineageAlbertTokenizer):
+        tokenizer = tokenizer.to_transformers()
+    _save_with_tokenizer(model.to_transformers(model_type), tokenizer, output, overwrite)
 
 
 def _model_type(source: str) -> str | None:
@@ -135,11 +139,11 @@ def _model_type(source: str) -> str | None:
     return PreTrainedConfig.get_config_dict(source)[0].get("model_type")
 
 
-def _save_with_tokenizer(model: "PreTrainedModel", source: str, output: Path, overwrite: bool) -> None:
-    """Saves a model, and the tokenizer of its source if there is one."""
+def _save_with_tokenizer(
+    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", output: Path, overwrite: bool
+) -> None:
     from ..files import atomic_folder
 
-    tokenizer = _tokenizer(source)
     with atomic_folder(output, overwrite) as folder:
         model.save_pretrained(folder)
         if tokenizer is not None:
@@ -147,6 +151,21 @@ def _save_with_tokenizer(model: "PreTrainedModel", source: str, output: Path, ov
     size = sum(parameter.numel() for parameter in model.parameters())
     tokens = "no tokenizer" if tokenizer is None else f"{type(tokenizer).__name__} of {len(tokenizer):,} tokens"
     typer.echo(f"{output}: {type(model).__name__}, {size:,} parameters, {tokens}")
+
+
+def _albert_tokenizer(source: str, model_type: str) -> "PreTrainedTokenizerBase | None":
+    """The tokenizer of a model of transformers; ALBERT's as ours, which has the published ids."""
+    from ..albert.tokenization_albert import LineageAlbertTokenizer
+
+    tokenizer = _tokenizer(source) if model_type == "bert" else None
+    if model_type == "albert":
+        try:
+            tokenizer = LineageAlbertTokenizer.from_pretrained(source)
+        except (OSError, ValueError):
+            tokenizer = _tokenizer(source)  # such as a BERT tokenizer, which Chinese models have
+    if tokenizer is None or len(tokenizer) <= len(tokenizer.all_special_ids):
+        return None
+    return tokenizer
 
 
 def _tokenizer(source: str) -> "PreTrainedTokenizerBase | None":
