@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState, GradientState
 from datasets import ClassLabel, Dataset, Features, Value
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -16,13 +15,6 @@ from benchmarks.glue.tasks import GLUE_TASKS
 
 WORDS = {0: ["bad", "dull", "awful", "slow"], 1: ["good", "bright", "lovely", "quick"]}
 FILLER = ["the", "film", "was", "a", "story", "and", "very", "it"]
-
-
-@pytest.fixture(autouse=True)
-def _fresh_accelerate_state():
-    yield
-    AcceleratorState._reset_state(True)
-    GradientState._reset_state()
 
 
 @pytest.fixture(scope="session")
