@@ -55,12 +55,28 @@ FAMILIES = {
             "AutoModelForMultipleChoice": "LineageAlbertForMultipleChoice",
         },
     ),
+    "lineage_xlnet": Family(
+        config=(".xlnet.configuration_xlnet", "LineageXLNetConfig"),
+        tokenizer=(".xlnet.tokenization_xlnet", "LineageXLNetTokenizer"),
+        modeling=".xlnet.modeling_xlnet",
+        models={
+            "AutoModel": "LineageXLNetModel",
+            "AutoModelForPreTraining": "LineageXLNetForPreTraining",
+            "AutoModelForCausalLM": "LineageXLNetLMHeadModel",
+            "AutoModelForSequenceClassification": "LineageXLNetForSequenceClassification",
+            "AutoModelForTokenClassification": "LineageXLNetForTokenClassification",
+            "AutoModelForQuestionAnswering": "LineageXLNetForQuestionAnsweringSimple",
+            "AutoModelForMultipleChoice": "LineageXLNetForMultipleChoice",
+        },
+    ),
 }
 
 # Public name -> module, for the names that are not in an Auto class
 _OTHER_NAMES = {
     "ElmoPreTrainedModel": ".elmo.modeling_elmo",
     "LineageAlbertPreTrainedModel": ".albert.modeling_albert",
+    "LineageXLNetForQuestionAnswering": ".xlnet.modeling_xlnet",
+    "LineageXLNetPreTrainedModel": ".xlnet.modeling_xlnet",
     "convert_elmo_checkpoint": ".elmo.conversion_elmo",
     "export_elmo_checkpoint": ".elmo.conversion_elmo",
 }

@@ -27,6 +27,7 @@ assert sum(len(family.models) for family in FAMILIES.values()) >= 6
 sizes = {
     "elmo": AutoConfig.from_pretrained(folder, vocab_size=9).to_dict(),
     "lineage_albert": {"hidden_size": 8, "embedding_size": 4, "num_attention_heads": 2, "vocab_size": 9},
+    "lineage_xlnet": {"d_model": 8, "n_head": 2, "d_inner": 8, "n_layer": 1, "vocab_size": 9},
 }
 assert sizes.keys() == FAMILIES.keys()
 for model_type, family in FAMILIES.items():

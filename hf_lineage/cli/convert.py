@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -97,16 +98,12 @@ def albert(
 ) -> None:
     """Convert an ALBERT or a BERT of transformers to an ALBERT-style model."""
     from ..albert import modeling_albert
-    from ..albert.configuration_albert import LineageAlbertConfig
+    from ..albert.tokenization_albert import LineageAlbertTokenizer
 
-    quiet_progress()
-    model_type = _model_type(checked_source(source))
-    if model_type not in ("albert", "bert"):
-        raise ValueError(f"{source} is a model of the type {model_type!r}, not 'albert' or 'bert'")
-    config = LineageAlbertConfig.from_pretrained(source)
-    name = (config.architectures or ["LineageAlbertModel"])[0]
-    model = getattr(modeling_albert, name).from_pretrained(source, config=config)
-    _save_with_tokenizer(model, _albert_tokenizer(source, model_type), output, overwrite)
+    model_type = _checked_type(source, "albert", "bert")
+    model = _saved_class(modeling_albert, "LineageAlbertModel", source).from_pretrained(source)
+    tokenizer = _tokenizer(source, LineageAlbertTokenizer if model_type == "albert" else None)
+    _save_with_tokenizer(model, tokenizer, output, overwrite)
 
 
 @app.command("albert-export")
@@ -118,19 +115,59 @@ def albert_export(
 ) -> None:
     """Convert an ALBERT-style model to an ALBERT or a BERT of transformers."""
     from ..albert import modeling_albert
-    from ..albert.configuration_albert import LineageAlbertConfig
-    from ..albert.tokenization_albert import LineageAlbertTokenizer
 
+    _checked_type(source, "lineage_albert")
+    model = _saved_class(modeling_albert, "LineageAlbertModel", source).from_pretrained(source)
+    _save_with_tokenizer(model.to_transformers(model_type), _exported_tokenizer(source), output, overwrite)
+
+
+@app.command()
+def xlnet(
+    source: Annotated[str, typer.Argument(help="Folder or Hub name of an XLNet of transformers.")],
+    output: Annotated[Path, typer.Option(help="Folder to write the model and its tokenizer to.")],
+    overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
+) -> None:
+    """Convert an XLNet of transformers to an XLNet-style model."""
+    from ..xlnet import modeling_xlnet
+    from ..xlnet.tokenization_xlnet import LineageXLNetTokenizer
+
+    _checked_type(source, "xlnet")
+    model = _saved_class(modeling_xlnet, "LineageXLNetModel", source).from_pretrained(source)
+    _save_with_tokenizer(model, _tokenizer(source, LineageXLNetTokenizer), output, overwrite)
+
+
+@app.command("xlnet-export")
+def xlnet_export(
+    source: Annotated[str, typer.Argument(help="Folder or Hub name of an XLNet-style model.")],
+    output: Annotated[Path, typer.Option(help="Folder to write the model and its tokenizer to.")],
+    overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
+) -> None:
+    """Convert an XLNet-style model to an XLNet of transformers."""
+    from ..xlnet import modeling_xlnet
+
+    _checked_type(source, "lineage_xlnet")
+    model = _saved_class(modeling_xlnet, "LineageXLNetModel", source).from_pretrained(source)
+    _save_with_tokenizer(model.to_transformers(), _exported_tokenizer(source), output, overwrite)
+
+
+def _checked_type(source: str, *allowed: str) -> str:
+    """The model type of a source.
+
+    Raises:
+        ValueError: If it is none of those allowed.
+    """
     quiet_progress()
-    found = _model_type(checked_source(source))
-    if found != "lineage_albert":
-        raise ValueError(f"{source} is a model of the type {found!r}, not 'lineage_albert'")
-    name = (LineageAlbertConfig.from_pretrained(source).architectures or ["LineageAlbertModel"])[0]
-    model = getattr(modeling_albert, name).from_pretrained(source)
-    tokenizer = _tokenizer(source)
-    if isinstance(tokenizer, LineageAlbertTokenizer):
-        tokenizer = tokenizer.to_transformers()
-    _save_with_tokenizer(model.to_transformers(model_type), tokenizer, output, overwrite)
+    model_type = _model_type(checked_source(source))
+    if model_type not in allowed:
+        raise ValueError(f"{source} is a model of the type {model_type!r}, not {' or '.join(map(repr, allowed))}")
+    return model_type
+
+
+def _saved_class(modeling: ModuleType, base: str, source: str) -> "type[PreTrainedModel]":
+    """The class that a source was saved from, or the family's base model."""
+    config = getattr(modeling, base).config_class.from_pretrained(source)
+    (name,) = (config.architectures or [])[:1] or [base]
+    return getattr(modeling, name if name in modeling.__all__ else base)
 
 
 def _model_type(source: str) -> str | None:
@@ -153,30 +190,36 @@ def _save_with_tokenizer(
     typer.echo(f"{output}: {type(model).__name__}, {size:,} parameters, {tokens}")
 
 
-def _albert_tokenizer(source: str, model_type: str) -> "PreTrainedTokenizerBase | None":
-    """The tokenizer of a model of transformers; ALBERT's as ours, which has the published ids."""
-    from ..albert.tokenization_albert import LineageAlbertTokenizer
+def _tokenizer(
+    source: str, tokenizer_class: "type[PreTrainedTokenizerBase] | None" = None
+) -> "PreTrainedTokenizerBase | None":
+    """The tokenizer beside a model, if there is one.
 
-    tokenizer = _tokenizer(source) if model_type == "bert" else None
-    if model_type == "albert":
+    Args:
+        source: Where it is.
+        tokenizer_class: Reads it, if it can: ours has the published ids where that of transformers has not.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer: PreTrainedTokenizerBase | None = None
+    for each in (AutoTokenizer,) if tokenizer_class is None else (tokenizer_class, AutoTokenizer):
         try:
-            tokenizer = LineageAlbertTokenizer.from_pretrained(source)
+            tokenizer = each.from_pretrained(source)
+            break
         except (OSError, ValueError):
-            tokenizer = _tokenizer(source)  # such as a BERT tokenizer, which Chinese models have
+            continue  # not the kind that this class reads, such as the WordPiece of a Chinese ALBERT
+    # for a folder without a vocabulary transformers makes up a tokenizer of the special tokens alone
     if tokenizer is None or len(tokenizer) <= len(tokenizer.all_special_ids):
         return None
     return tokenizer
 
 
-def _tokenizer(source: str) -> "PreTrainedTokenizerBase | None":
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError):
-        return None
-    # for a folder without a vocabulary transformers makes up a tokenizer of the special tokens alone
-    return tokenizer if len(tokenizer) > len(tokenizer.all_special_ids) else None
+def _exported_tokenizer(source: str) -> "PreTrainedTokenizerBase | None":
+    """The tokenizer beside a model of ours, as one of transformers."""
+    tokenizer = _tokenizer(source)
+    if tokenizer is None or not hasattr(tokenizer, "to_transformers"):
+        return tokenizer
+    return tokenizer.to_transformers()
 
 
 __all__ = ["app"]

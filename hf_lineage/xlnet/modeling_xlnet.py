@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers import initialization as init
 from transformers.modeling_outputs import (
     MultipleChoiceModelOutput,
@@ -40,6 +40,7 @@ from .layers_xlnet import LayerContext, LineageXLNetLayer, LineageXLNetRelativeA
 from .masks_xlnet import Sizes, check_shape, content_keys, padding_mask, rows_of, visible_keys
 from .permutation_xlnet import perm_mask_of_ranks
 from .positions_xlnet import directed, relative_positions
+from .scoring_xlnet import Order, score_tokens
 
 
 @dataclass
@@ -442,6 +443,46 @@ class LineageXLNetLMHeadModel(LineageXLNetPreTrainedModel, LineageXLNetGeneratio
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
         )
+
+    def score(
+        self,
+        texts: str | Sequence[str] | Sequence[torch.Tensor],
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        order: Order = "left_to_right",
+        num_orders: int = 1,
+        generator: torch.Generator | None = None,
+    ) -> torch.Tensor:
+        """The log-probability of texts under an order of their tokens.
+
+        Args:
+            texts: One text or several, which need a tokenizer; or `(tokens,)` ids each.
+            tokenizer: Cuts texts into tokens; special tokens are not added.
+            order: `"left_to_right"`; `"random"`, drawn for each text; or one order, a permutation of the tokens'
+                places counted from 0.
+            num_orders: How many orders are drawn with `"random"`.
+            generator: Source of the orders.
+
+        Returns:
+            `(texts, num_orders)` float32, nats, the sum over all tokens. The mean over orders is what the permutation
+            objective maximizes.
+
+        Raises:
+            ValueError: If texts come without a tokenizer, a text has no tokens, or an order does not fit.
+        """
+        given: list[str | torch.Tensor] = [texts] if isinstance(texts, str) else [*texts]
+        if any(isinstance(text, str) for text in given) and tokenizer is None:
+            raise ValueError("texts need a tokenizer; give one, or rows of ids")
+        rows = [
+            torch.tensor(tokenizer(text, add_special_tokens=False)["input_ids"], dtype=torch.long)
+            if tokenizer is not None and isinstance(text, str)
+            else torch.as_tensor(text)
+            for text in given
+        ]
+        was_training = self.training
+        try:
+            return score_tokens(self.eval(), rows, order, num_orders, generator)
+        finally:
+            self.train(was_training)
 
     def _left_to_right(
         self, labels: torch.Tensor, perm_mask: torch.Tensor | None

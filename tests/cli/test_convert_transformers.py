@@ -3,7 +3,19 @@ import sys
 import pytest
 import torch
 import transformers
-from transformers import AlbertConfig, AutoConfig, AutoModel, AutoModelForMaskedLM, BertConfig, BertTokenizer
+from transformers import (
+    AlbertConfig,
+    AlbertTokenizer,
+    AutoConfig,
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertConfig,
+    BertTokenizer,
+    XLNetConfig,
+    XLNetTokenizer,
+)
 
 from hf_lineage.cli import main
 
@@ -65,7 +77,7 @@ def test_a_model_without_tokenizer(run, tmp_path):
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("direction", ["albert", "albert-export"])
+@pytest.mark.parametrize("direction", ["albert", "albert-export", "xlnet", "xlnet-export"])
 def test_a_model_of_another_type_is_refused(run, direction, tmp_path):
     transformers.GPT2Config().save_pretrained(tmp_path / "gpt2")
     status, _, err = run("convert", direction, tmp_path / "gpt2", "--output", tmp_path / "out")
@@ -82,3 +94,37 @@ def test_an_existing_folder_is_kept(run, peer, tmp_path):
     assert status == 2
     assert "overwrite" in err
     assert (tmp_path / "ours" / "notes.txt").read_text() == "mine"
+
+
+def test_an_xlnet_there_and_back_is_the_same_file(run, tmp_path):
+    config = XLNetConfig(vocab_size=12, d_model=16, n_head=2, d_inner=24, n_layer=2)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "peer")
+    vocab = [(piece, 0.0) for piece in ("<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>")]
+    XLNetTokenizer(vocab=[*vocab, ("▁the", -1.0), ("▁cat", -2.0), ("s", -3.0)]).save_pretrained(tmp_path / "peer")
+    status, out, err = run("convert", "xlnet", tmp_path / "peer", "--output", tmp_path / "ours")
+    assert (status, err) == (0, "")
+    assert "LineageXLNetLMHeadModel" in out
+    assert "LineageXLNetTokenizer of 12 tokens" in out
+    status, out, err = run("convert", "xlnet-export", tmp_path / "ours", "--output", tmp_path / "back")
+    assert (status, err) == (0, "")
+    assert "XLNetTokenizer of 12 tokens" in out
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (tmp_path / "peer", tmp_path / "back")]
+    assert weights[0] == weights[1]
+    ids = [
+        AutoTokenizer.from_pretrained(tmp_path / name)("the cats")["input_ids"] for name in ("peer", "ours", "back")
+    ]
+    assert ids[0] == ids[1] == ids[2] == [9, 10, 11, 4, 3]
+
+
+def test_an_albert_gets_the_tokenizer_with_the_published_ids(run, tmp_path):
+    config = AlbertConfig(**SIZES, vocab_size=8, embedding_size=8)
+    AutoModelForMaskedLM.from_config(config).save_pretrained(tmp_path / "peer")
+    pieces = [(piece, 0.0) for piece in ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")]
+    AlbertTokenizer(vocab=[*pieces, ("▁the", -1.0), ("▁cat", -2.0), ("s", -3.0)]).save_pretrained(tmp_path / "peer")
+    status, out, _ = run("convert", "albert", tmp_path / "peer", "--output", tmp_path / "ours")
+    assert status == 0
+    assert "LineageAlbertTokenizer of 8 tokens" in out
+    assert AutoTokenizer.from_pretrained(tmp_path / "ours")("the", "cats")["token_type_ids"] == [0, 0, 0, 1, 1, 1]
+    status, out, _ = run("convert", "albert-export", tmp_path / "ours", "--output", tmp_path / "back")
+    assert status == 0
+    assert AutoTokenizer.from_pretrained(tmp_path / "back")("the", "cats")["input_ids"] == [2, 5, 3, 6, 7, 3]
