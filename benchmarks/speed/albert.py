@@ -24,9 +24,8 @@ from transformers import (
 )
 
 from benchmarks.speed.cases import Case, Workload, largest_difference, relative_difference
+from benchmarks.speed.twins import Batch, gradients_as_transformers, training_step
 from hf_lineage import LineageAlbertForPreTraining, LineageAlbertModel
-
-Batch = dict[str, torch.Tensor]
 
 IGNORED = -100  # a label that is not predicted
 SPECIAL_TOKENS = 5  # ids below are not drawn
@@ -197,24 +196,12 @@ def _pretraining(
     batch["labels"] = input_ids.where(is_predicted, torch.tensor(IGNORED))
     batch[sentence_label] = torch.randint(2, (sizes.batch_size,), generator=generator)
     return Workload(
-        baseline=_training_step(peer),
-        candidate=_training_step(own),
+        baseline=training_step(peer),
+        candidate=training_step(own),
         inputs=[batch],
         differences=partial(_training_differences, peer, own),
         facts={"predicted_tokens": int(is_predicted.sum()), "tokens": input_ids.numel()},
     )
-
-
-def _training_step(model: PreTrainedModel) -> Callable[[Batch], None]:
-    # Trainer's default optimizer
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-
-    def step(batch: Batch) -> None:
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return step
 
 
 def _training_differences(peer: PreTrainedModel, own: PreTrainedModel, batch: Batch) -> dict[str, float]:
@@ -224,20 +211,11 @@ def _training_differences(peer: PreTrainedModel, own: PreTrainedModel, batch: Ba
     expected = {name: parameter.grad for name, parameter in peer.named_parameters()}
     differences = {
         "loss": largest_difference(*losses),
-        "gradients (of the largest)": relative_difference(_gradients_as_transformers(own), expected),
+        "gradients (of the largest)": relative_difference(gradients_as_transformers(own), expected),
     }
     for model in (peer, own):
         model.zero_grad()
     return differences
-
-
-def _gradients_as_transformers(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """Our gradients under transformers' names: as weights of a copy of the model that is then converted."""
-    carrier = type(model)(model.config)
-    with torch.no_grad():
-        for carried, parameter in zip(carrier.parameters(), model.parameters(), strict=True):
-            carried.copy_(parameter.grad)
-    return {name: parameter.data for name, parameter in carrier.to_transformers().named_parameters()}
 
 
 def _plain_forward(sizes: Sizes) -> Workload:

@@ -13,9 +13,8 @@ import torch
 from transformers import PreTrainedModel, XLNetConfig, XLNetLMHeadModel, XLNetModel
 
 from benchmarks.speed.cases import Case, Workload, largest_difference, relative_difference
+from benchmarks.speed.twins import Batch, gradients_as_transformers, training_step
 from hf_lineage import LineageXLNetForPreTraining, LineageXLNetLMHeadModel, LineageXLNetModel
-
-Batch = dict[str, torch.Tensor]
 
 SPECIAL_TOKENS = 9  # ids below are not drawn
 # Single-precision sums in another order: at base width outputs differ by some 1e-6
@@ -164,7 +163,7 @@ def _pretraining(sizes: Sizes, shape: tuple[int, int]) -> Workload:
     common["labels"] = common["input_ids"].gather(1, positions)
     mapping = torch.nn.functional.one_hot(positions, shape[1]).float()
     inputs = [({**common, "target_mapping": mapping}, {**common, "target_mapping": positions})]
-    step_peer, step_own = _training_step(peer), _training_step(own)
+    step_peer, step_own = training_step(peer), training_step(own)
 
     def differences(value: tuple[Batch, Batch]) -> dict[str, float]:
         losses = [model(**batch).loss for model, batch in zip((peer, own), value, strict=True)]
@@ -173,7 +172,7 @@ def _pretraining(sizes: Sizes, shape: tuple[int, int]) -> Workload:
         expected = {name: parameter.grad for name, parameter in peer.named_parameters()}
         found = {
             "loss": largest_difference(*losses),
-            "gradients (of the largest)": relative_difference(_gradients_as_transformers(own), expected),
+            "gradients (of the largest)": relative_difference(gradients_as_transformers(own), expected),
         }
         for model in (peer, own):
             model.zero_grad()
@@ -186,27 +185,6 @@ def _pretraining(sizes: Sizes, shape: tuple[int, int]) -> Workload:
         differences=differences,
         facts={"predicted_tokens": positions.numel(), "tokens": ranks.numel()},
     )
-
-
-def _training_step(model: PreTrainedModel) -> Callable[[Batch], None]:
-    # Trainer's default optimizer
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-
-    def step(batch: Batch) -> None:
-        model(**batch).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return step
-
-
-def _gradients_as_transformers(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """Our gradients under transformers' names: as weights of a copy of the model that is then converted."""
-    carrier = type(model)(model.config)
-    with torch.no_grad():
-        for carried, parameter in zip(carrier.parameters(), model.parameters(), strict=True):
-            carried.copy_(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
-    return {name: parameter.data for name, parameter in carrier.to_transformers().named_parameters()}
 
 
 def _generation(sizes: Sizes) -> Workload:

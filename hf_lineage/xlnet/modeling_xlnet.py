@@ -71,7 +71,7 @@ class LineageXLNetLMHeadModelOutput(ModelOutput):
     """Output of `LineageXLNetLMHeadModel` and `LineageXLNetForPreTraining`.
 
     Args:
-        loss: Cross-entropy in nats a predicted token; with `next_sentence_label` that of the pair is added.
+        loss: Cross-entropy in nats a predicted token.
         logits: `(batch, predicted or tokens, vocab_size)`.
         mems, mems_mask, hidden_states, attentions: As in `LineageXLNetModelOutput`.
     """
