@@ -1,6 +1,6 @@
 """The blocks that layers are made of."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -132,30 +132,44 @@ class LineageAlbertAttention(nn.Module):
             The vectors and, if asked for, the `(batch, heads, tokens, tokens)` probabilities.
         """
         inputs = self.layer_norm(hidden_states) if self.pre_norm else hidden_states
-        heads = [self._heads(linear(inputs), packed) for linear in (self.query, self.key, self.value)]
-        context, probabilities = self._attend(output_attentions)(
-            self,
-            *heads,
-            attention_mask,
-            dropout=self.config.attention_probs_dropout_prob if self.training else 0.0,
-            scaling=self.scaling,
-        )
-        context = context.flatten(2)
-        if packed is not None:
+        vectors = [linear(inputs) for linear in (self.query, self.key, self.value)]
+        if packed is None:
+            context, probabilities = self._attend(vectors, attention_mask, output_attentions)
+        elif output_attentions or not self._takes_sequences_one_by_one(inputs):
+            context, probabilities = self._attend([*map(packed.pad, vectors)], attention_mask, output_attentions)
             context = packed.pack(context)
+        else:
+            sequences = zip(*(packed.split(values) for values in vectors), strict=True)
+            context = torch.cat([self._attend(sequence, None, False)[0] for sequence in sequences], dim=1)
+            probabilities = None
         if kept is not None:
             context, hidden_states = (vectors.flatten(0, 1)[kept][None] for vectors in (context, hidden_states))
         output = hidden_states + self.dropout(self.dense(context))
         return output if self.pre_norm else self.layer_norm(output), probabilities if output_attentions else None
 
-    def _attend(self, output_attentions: bool) -> Callable:
+    def _attend(
+        self, vectors: Iterable[torch.Tensor], attention_mask: torch.Tensor | None, output_attentions: bool
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Query, key and value vectors of `(batch, tokens, hidden_size)` -> as much, and the probabilities."""
         implementation = "eager" if output_attentions else self.config._attn_implementation
-        return ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)
+        attention = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)
+        context, probabilities = attention(
+            self,
+            *(values.unflatten(-1, (-1, self.head_size)).transpose(1, 2) for values in vectors),
+            attention_mask,
+            dropout=self.config.attention_probs_dropout_prob if self.training else 0.0,
+            scaling=self.scaling,
+        )
+        return context.flatten(2), probabilities
 
-    def _heads(self, vectors: torch.Tensor, packed: PackedSequences | None) -> torch.Tensor:
-        if packed is not None:
-            vectors = packed.pad(vectors)
-        return vectors.unflatten(-1, (-1, self.head_size)).transpose(1, 2)
+    def _takes_sequences_one_by_one(self, inputs: torch.Tensor) -> bool:
+        """Whether the sequences of a packed row are attended to in as many calls, rather than padded in one.
+
+        It saves the padding and its mask, and costs a call each, which is little on a CPU only; a graph would hold
+        one branch for every length.
+        """
+        is_eager_cpu = inputs.device.type == "cpu" and not torch.compiler.is_compiling()
+        return is_eager_cpu and self.config._attn_implementation == "sdpa"
 
 
 class LineageAlbertFeedForward(nn.Module):

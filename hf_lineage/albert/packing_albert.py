@@ -1,6 +1,7 @@
 """Batches without padding: every real token once, in one row."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -9,8 +10,8 @@ import torch
 class PackedSequences:
     """Where the tokens of a packed row stand in the padded batch that holds the same sequences.
 
-    All but attention treats each token by itself, so it runs on the packed row; attention needs the tokens of a
-    sequence side by side and runs on the padded batch.
+    All but attention treats each token by itself, so it runs on the packed row; attention needs the tokens of each
+    sequence apart, which `pad` and `split` give.
 
     Args:
         rows: `(tokens,)` int64, the sequence that a token belongs to.
@@ -58,6 +59,14 @@ class PackedSequences:
     def pack(self, values: torch.Tensor) -> torch.Tensor:
         """`(batch_size, length, ...)` -> `(1, tokens, ...)`."""
         return values[self.rows, self.columns][None]
+
+    def split(self, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """`(1, tokens, ...)` -> `(1, tokens of the sequence, ...)` of each sequence, without the rows of padding."""
+        return values.split(self._sizes, dim=1)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [length for length in self.lengths.tolist() if length]
 
     def pad(self, values: torch.Tensor) -> torch.Tensor:
         """`(1, tokens, ...)` -> `(batch_size, length, ...)`, zero where there is no token."""

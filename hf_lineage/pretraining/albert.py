@@ -1,6 +1,5 @@
 """Pretraining of the ALBERT-style family: masked spans, and the order of sentences or whether they belong together."""
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
@@ -15,6 +14,7 @@ from .. import LineageAlbertConfig, LineageAlbertForPreTraining
 from .arguments import describe, require
 from .corpus import Corpus
 from .metrics import standard_error
+from .model_settings import checked_fields, load_pretrained, require_vocabulary
 from .objective import Inputs, Objective
 from .sentence_pairs import LABELS, sentence_pair_dataset
 from .span_masking import DataCollatorForSpanMasking
@@ -73,12 +73,9 @@ class AlbertObjective(Objective):
         if path is None:
             model = LineageAlbertForPreTraining(self._config())
         else:
-            try:
-                model = LineageAlbertForPreTraining.from_pretrained(
-                    path, sentence_objective=self.own.sentence_objective, dtype=torch.float32
-                )
-            except OSError as error:
-                raise ValueError(f"--model_name_or_path: cannot load a model from {path}: {error}") from error
+            model = load_pretrained(
+                LineageAlbertForPreTraining, path, sentence_objective=self.own.sentence_objective
+            )
         self._check_model(model.config)
         return model
 
@@ -159,34 +156,19 @@ class AlbertObjective(Objective):
         )
 
     def _config(self) -> LineageAlbertConfig:
-        given = self.settings.config_fields
-        allowed = LineageAlbertConfig().to_dict()
-        for name in given:
-            if name not in allowed:
-                close = difflib.get_close_matches(name, allowed, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise ValueError(f"--model_config has {name!r}, which is no field of LineageAlbertConfig{hint}")
-        objective = self.own.sentence_objective
-        if given.get("sentence_objective", objective) != objective:
-            raise ValueError(
-                f"--model_config has sentence_objective={given['sentence_objective']!r}, but --sentence_objective is "
-                f"{objective!r}"
-            )
+        decided = {"sentence_objective": self.own.sentence_objective}
+        given = checked_fields(self.settings.config_fields, LineageAlbertConfig(), decided)
         tokenizer = self.tokenizer
         own = {
             "vocab_size": len(tokenizer),
             "pad_token_id": tokenizer.pad_token_id,
             "bos_token_id": tokenizer.cls_token_id,
             "eos_token_id": tokenizer.sep_token_id,
-            "sentence_objective": objective,
         }
-        return LineageAlbertConfig(**{**own, **given})
+        return LineageAlbertConfig(**{**own, **given, **decided})
 
     def _check_model(self, config: LineageAlbertConfig) -> None:
-        if config.vocab_size < len(self.tokenizer):
-            raise ValueError(
-                f"The model has vocab_size={config.vocab_size}, but the tokenizer has {len(self.tokenizer)} tokens"
-            )
+        require_vocabulary(config, self.tokenizer)
         if config.max_position_embeddings < self.settings.max_length:
             raise ValueError(
                 f"--max_length is {self.settings.max_length}, but the model has max_position_embeddings="

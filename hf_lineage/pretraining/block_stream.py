@@ -1,9 +1,11 @@
 """Examples made from blocks of documents: a `datasets.IterableDataset` that is sharded, shuffled and resumable."""
 
+import struct
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from itertools import accumulate, islice
 from typing import Any
 
@@ -72,12 +74,22 @@ def block_stream(
         raise ValueError(f"num_shards must be at least 1, got {num_shards}")
     if seed < 0:
         raise ValueError(f"seed must be at least 0, got {seed}")
-    examples = _BlockExamples(corpus, make_examples, features, seed, num_shards, list(range(num_shards)))
+    examples = _ShuffledExamples(corpus, make_examples, features, seed, num_shards, list(range(num_shards)))
     return IterableDataset(examples, info=DatasetInfo(features=features))
 
 
-class _BlockExamples(ExamplesIterable):
-    """What `datasets` iterates over, with the three hooks that it has for shuffling, sharding and resuming."""
+class BlockExamples(ExamplesIterable):
+    """What `datasets` iterates over, with the hooks that it has for shuffling and sharding.
+
+    Args:
+        corpus (`Corpus`): The documents.
+        make_examples (`Callable`): Makes the examples of a block.
+        features (`datasets.Features`): Columns of the examples.
+        seed (`int`): Of all draws.
+        num_shards (`int`): Parts there are in all.
+        shards (`list[int]`): Which of them these are.
+        epoch_seed (`int`): 0 in epoch 0.
+    """
 
     def __init__(
         self,
@@ -97,8 +109,8 @@ class _BlockExamples(ExamplesIterable):
         self.epoch_seed = epoch_seed
         self._features = features
 
-    def _replaced(self, shards: list[int], epoch_seed: int) -> "_BlockExamples":
-        return _BlockExamples(
+    def _replaced(self, shards: list[int], epoch_seed: int) -> "BlockExamples":
+        return type(self)(
             self.corpus, self.make_examples, self._features, self.seed, self.total_shards, shards, epoch_seed
         )
 
@@ -110,52 +122,31 @@ class _BlockExamples(ExamplesIterable):
     def features(self) -> Features:
         return self._features
 
-    def shuffle_data_sources(self, generator: np.random.Generator) -> "_BlockExamples":
+    def shuffle_data_sources(self, generator: np.random.Generator) -> "BlockExamples":
         # called with a generator made from the epoch if that is not 0, and by IterableDataset.shuffle
         drawn = int(deepcopy(generator).integers(1 << 63))
         return self._replaced(self.kwargs["shards"], _mixed(self.epoch_seed, drawn))
 
-    def shard_data_sources(self, num_shards: int, index: int, contiguous: bool = True) -> "_BlockExamples":
+    def shard_data_sources(self, num_shards: int, index: int, contiguous: bool = True) -> "BlockExamples":
         chosen = self.split_shard_indices_by_worker(num_shards, index, contiguous=contiguous)
         return self._replaced([self.kwargs["shards"][shard] for shard in chosen], self.epoch_seed)
 
-    def reshard_data_sources(self) -> "_BlockExamples":
+    def reshard_data_sources(self) -> "BlockExamples":
         return self
 
-    def _init_state_dict(self) -> dict[str, Any]:
-        self._state_dict = {"group": 0, "example": 0, "type": type(self).__name__}
-        return self._state_dict
-
-    def __iter__(self) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
-        # the caller's dictionary of the state is updated in place: it must say what comes after the last example given
-        state: dict[str, Any] = self._state_dict or self._init_state_dict()
-        for number, group in islice(enumerate(self._groups()), state["group"], None):
-            examples = self._examples(group, number)
-            for place in range(state["example"], len(examples)):
-                is_last = place + 1 == len(examples)
-                state["group"], state["example"] = (number + 1, 0) if is_last else (number, place + 1)
-                yield (number, place), examples[place]
+    def block_generator(self, block: Block) -> np.random.Generator:
+        """Draws what is made of a block."""
+        return self._generator(_BLOCK, block.source, block.index)
 
     def _generator(self, purpose: int, *identity: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, self.epoch_seed, purpose, *identity])
 
-    def _examples(self, group: list[Callable[[], Block]], number: int) -> list[dict[str, Any]]:
-        examples = []
-        for read in group:
-            block = read()
-            examples += self.make_examples(block, self._generator(_BLOCK, block.source, block.index))
-        for example in examples:
-            example["epoch_seed"] = self.epoch_seed
-        order = self._generator(_EXAMPLES, *self.kwargs["shards"][:1], number).permutation(len(examples))
-        return [examples[place] for place in order]
-
-    def _groups(self) -> Iterator[list[Callable[[], Block]]]:
-        """The blocks of these shards in random order, each yet to be read, several at a time."""
+    def blocks(self) -> Iterator[Callable[[], Block]]:
+        """The blocks of these shards in random order, each yet to be read."""
         order = self._generator(_ORDER, *self.kwargs["shards"][:1])
         waiting = self._sources_of_shards(order)
         order.shuffle(waiting)
         opened: list[tuple[float, Iterator[Callable[[], Block]]]] = []
-        group: list[Callable[[], Block]] = []
         while waiting or opened:
             while waiting and len(opened) < _OPEN_SOURCES:
                 opened.append(waiting.pop())
@@ -164,13 +155,8 @@ class _BlockExamples(ExamplesIterable):
             read = next(opened[place][1], None)
             if read is None:
                 del opened[place]
-                continue
-            group.append(read)
-            if len(group) == _BLOCKS_PER_GROUP:
-                yield group
-                group = []
-        if group:
-            yield group
+            else:
+                yield read
 
     def _sources_of_shards(self, order: np.random.Generator) -> list[tuple[float, Iterator[Callable[[], Block]]]]:
         """The sources that these shards have a part in, with their sizes.
@@ -202,6 +188,39 @@ class _BlockExamples(ExamplesIterable):
                 continue
             sources.append((source.size, blocks))
         return sources
+
+
+class _ShuffledExamples(BlockExamples):
+    """The examples of eight blocks at a time, shuffled together."""
+
+    def _init_state_dict(self) -> dict[str, Any]:
+        self._state_dict = {"group": 0, "example": 0, "type": type(self).__name__}
+        return self._state_dict
+
+    def __iter__(self) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
+        # the caller's dictionary of the state is updated in place: it must say what comes after the last example given
+        state: dict[str, Any] = self._state_dict or self._init_state_dict()
+        for number, group in islice(enumerate(self._groups()), state["group"], None):
+            examples = self._examples(group, number)
+            for place in range(state["example"], len(examples)):
+                is_last = place + 1 == len(examples)
+                state["group"], state["example"] = (number + 1, 0) if is_last else (number, place + 1)
+                yield (number, place), examples[place]
+
+    def _examples(self, group: list[Callable[[], Block]], number: int) -> list[dict[str, Any]]:
+        examples = []
+        for read in group:
+            block = read()
+            examples += self.make_examples(block, self.block_generator(block))
+        for example in examples:
+            example["epoch_seed"] = self.epoch_seed
+        order = self._generator(_EXAMPLES, *self.kwargs["shards"][:1], number).permutation(len(examples))
+        return [examples[place] for place in order]
+
+    def _groups(self) -> Iterator[list[Callable[[], Block]]]:
+        blocks = self.blocks()
+        while group := list(islice(blocks, _BLOCKS_PER_GROUP)):
+            yield group
 
 
 def _indexed_blocks(
@@ -237,8 +256,14 @@ def _sequential_blocks(
         previous = documents[-1] if documents else previous
 
 
+def example_id(*place: int) -> int:
+    """A number below 2**63 for the place that an example is from, as good as never the same for two places."""
+    digest = blake2b(struct.pack(f"<{len(place)}Q", *place), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
 def _mixed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
 
 
-__all__ = ["Block", "ExampleMaker", "block_stream"]
+__all__ = ["Block", "BlockExamples", "ExampleMaker", "block_stream", "example_id"]

@@ -17,7 +17,7 @@ from .held_out import HeldOutSplit
 from .optimization import parameter_groups
 
 # Family -> module and class. A new family adds a file with its objective, and a row here.
-FAMILIES = {"albert": (".albert", "AlbertObjective")}
+FAMILIES = {"albert": (".albert", "AlbertObjective"), "xlnet": (".xlnet", "XLNetObjective")}
 
 Inputs = dict[str, torch.Tensor]
 

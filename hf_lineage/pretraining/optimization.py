@@ -35,6 +35,48 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
     return [group for group in groups if group["params"]]
 
 
+def layer_wise_learning_rates(
+    model: nn.Module, groups: list[dict[str, Any]], learning_rate: float, decay: float
+) -> list[dict[str, Any]]:
+    """Gives lower layers lower learning rates.
+
+    The heads and the highest layer have `learning_rate`, each layer below `decay` times that of the one above it, and
+    what is below the layers, such as the embeddings, `decay` times that of the lowest. (XLNet's original multiplies
+    gradients instead, which Adam undoes, and leaves the embeddings out.)
+
+    Args:
+        model: A model of transformers with its layers in one `nn.ModuleList`.
+        groups: From `parameter_groups`.
+        learning_rate: Of the heads.
+        decay: Above 0 and at most 1.
+
+    Returns:
+        Groups for an optimizer of torch, each with its `lr`, in place of those given.
+
+    Raises:
+        ValueError: If the decay is out of range, or layers share their weights.
+    """
+    if not 0 < decay <= 1:
+        raise ValueError(f"decay must be above 0 and at most 1, got {decay}")
+    base = getattr(model, "module", model).base_model
+    number = base.config.num_hidden_layers
+    layers = next((part for part in base.children() if isinstance(part, nn.ModuleList) and len(part) == number), None)
+    if layers is None or not all(any(True for _ in layer.parameters()) for layer in layers):
+        raise ValueError(f"{type(model).__name__} has no weights of their own in its {number} layers")
+    below = {id(weight): number for weight in base.parameters()}
+    below.update({id(weight): number - 1 - depth for depth, layer in enumerate(layers) for weight in layer.parameters()})
+    split: list[dict[str, Any]] = []
+    for group in groups:
+        by_depth: dict[int, list[nn.Parameter]] = {}
+        for weight in group["params"]:
+            by_depth.setdefault(below.get(id(weight), 0), []).append(weight)
+        split += [
+            {**group, "params": weights, "lr": learning_rate * decay**depth}
+            for depth, weights in sorted(by_depth.items())
+        ]
+    return split
+
+
 def create_optimizer(
     name: str,
     groups: list[dict[str, Any]],
@@ -84,4 +126,10 @@ def _is_norm(module: nn.Module) -> bool:
     return isinstance(module, nn.LayerNorm) or type(module).__name__.lower().endswith("norm")
 
 
-__all__ = ["create_optimizer", "learning_rate_factor", "parameter_groups", "set_learning_rate"]
+__all__ = [
+    "create_optimizer",
+    "layer_wise_learning_rates",
+    "learning_rate_factor",
+    "parameter_groups",
+    "set_learning_rate",
+]

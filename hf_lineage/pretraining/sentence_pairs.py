@@ -1,10 +1,8 @@
 """Pairs of text for sentence-order (ALBERT) and next-sentence prediction (BERT), streamed from documents."""
 
-import struct
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import Any, Literal
 
@@ -12,12 +10,12 @@ import numpy as np
 from datasets import Features, IterableDataset, List, Value
 from transformers import PreTrainedTokenizerBase
 
-from .block_stream import Block, block_stream
+from .block_stream import Block, block_stream, example_id
 from .corpus import Corpus, CorpusInput, Document
+from .tokenized import TokenizedDocument, tokenize_documents
 from .whole_words import WholeWords
 
 Objective = Literal["sop", "nsp", "none"]
-TokenizedDocument = tuple[Document, list[list[int]]]
 LABELS: dict[str, str | None] = {"sop": "sentence_order_label", "nsp": "next_sentence_label", "none": None}
 _SPECIAL_TOKENS = {"sop": 3, "nsp": 3, "none": 2}
 
@@ -159,7 +157,7 @@ class PairMaker:
 
     def __call__(self, block: Block, generator: np.random.Generator) -> list[dict[str, Any]]:
         """Returns the examples of a block, drawn by the generator."""
-        documents = self._tokenized(block.documents)
+        documents = tokenize_documents(self.tokenizer, block.documents)
         if self.objective == "none":
             return [
                 self._example(document, number, tokens)
@@ -184,27 +182,8 @@ class PairMaker:
             example["input_ids"] += [*second, self.sep_token_id]
             example["token_type_ids"] += [1] * (len(second) + 1)
             example[self.label_name] = label
-        example["example_id"] = _example_id(document, chunk)
+        example["example_id"] = example_id(document.file, document.position, chunk)
         return example
-
-    def _tokenized(self, documents: list[Document]) -> list[TokenizedDocument]:
-        lines = [segment for document in documents for segment in document.segments]
-        if not lines:
-            return []
-        input_ids = self.tokenizer(
-            lines,
-            add_special_tokens=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            split_special_tokens=True,
-            verbose=False,
-        )["input_ids"]
-        remaining = iter(input_ids)
-        tokenized = []
-        for document in documents:
-            segments = [next(remaining) for _ in document.segments]
-            tokenized.append((document, [segment for segment in segments if segment]))
-        return tokenized
 
     def _target(self, generator: np.random.Generator) -> int:
         if generator.random() < self.short_sequence_probability and self.max_tokens > 2:
@@ -332,7 +311,7 @@ class PairMaker:
         neighbour = block.neighbour()
         if neighbour is None:
             raise ValueError("next-sentence prediction needs at least two documents, got a corpus of one")
-        ((_, segments),) = self._tokenized([neighbour])
+        ((_, segments),) = tokenize_documents(self.tokenizer, [neighbour])
         pairs = self._pairs(neighbour, segments, generator)
         return [pair.second for pair in pairs] or segments
 
@@ -373,11 +352,6 @@ def _shortened(tokens: list[int], length: int, generator: np.random.Generator) -
         return tokens
     begin = int(generator.binomial(len(tokens) - length, 0.5))
     return tokens[begin : begin + length]
-
-
-def _example_id(document: Document, chunk: int) -> int:
-    digest = blake2b(struct.pack("<3Q", document.file, document.position, chunk), digest_size=8).digest()
-    return int.from_bytes(digest, "little") >> 1
 
 
 __all__ = ["LABELS", "Objective", "Pair", "PairMaker", "sentence_pair_dataset"]

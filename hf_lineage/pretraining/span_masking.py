@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import get_worker_info
 from transformers import BatchEncoding, PreTrainedTokenizerBase
 
+from .token_replacement import TokenReplacement
 from .whole_words import WholeWords
 
 IGNORED = -100
@@ -94,22 +95,13 @@ class DataCollatorForSpanMasking:
         for name in ("max_ngram", "max_predictions", "pad_to_multiple_of"):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
-        shares = (self.mask_replace_prob, self.random_replace_prob)
-        if min(shares) < 0 or sum(shares) > 1 + 1e-9:
-            raise ValueError(
-                "mask_replace_prob and random_replace_prob must be at least 0 and at most 1 together, got "
-                f"{shares[0]} and {shares[1]}"
-            )
         if self.seed < 0:
             raise ValueError(f"seed must be at least 0, got {self.seed}")
         self._words = WholeWords(self.tokenizer)
         special = set(self.tokenizer.all_special_ids)
         self._special = np.zeros(len(self._words), dtype=bool)
         self._special[[number for number in special if number < len(self._words)]] = True
-        added = special | set(self.tokenizer.added_tokens_decoder)
-        self._replacements = np.array(sorted(set(self.tokenizer.get_vocab().values()) - added))
-        if not len(self._replacements):
-            raise ValueError("the tokenizer must have tokens that are not special, got none")
+        self._replacement = TokenReplacement(self.tokenizer, self.mask_replace_prob, self.random_replace_prob)
         weights = 1 / np.arange(1, self.max_ngram + 1)
         self._cumulative = np.cumsum(weights / weights.sum())
 
@@ -128,7 +120,7 @@ class DataCollatorForSpanMasking:
             if spans:
                 masked = np.concatenate([np.arange(span.start, span.end) for span in spans])
                 labels[row, masked] = input_ids[row, masked]
-                input_ids[row, masked] = self._replaced(input_ids[row, masked], generator)
+                input_ids[row, masked] = self._replacement(input_ids[row, masked], generator)
         tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
         return BatchEncoding({**tensors, "labels": torch.from_numpy(labels), **_scalars(features)})
 
@@ -190,12 +182,6 @@ class DataCollatorForSpanMasking:
             if whole:
                 length = next(lengths, 0)
         return spans
-
-    def _replaced(self, tokens: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        draw = generator.random(len(tokens))
-        random = self._replacements[generator.integers(len(self._replacements), size=len(tokens))]
-        replaced = np.where(draw < self.mask_replace_prob + self.random_replace_prob, random, tokens)
-        return np.where(draw < self.mask_replace_prob, self.tokenizer.mask_token_id, replaced)
 
     def _generator(self, feature: Mapping[str, Any]) -> np.random.Generator:
         if "example_id" in feature:

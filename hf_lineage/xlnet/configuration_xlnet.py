@@ -64,6 +64,8 @@ class LineageXLNetConfig(PreTrainedConfig):
             Beams of `LineageXLNetForQuestionAnswering`.
         pad_token_id (`int`, defaults to 5), bos_token_id (`int`, defaults to 1), eos_token_id (`int`, defaults to 2):
             As in the published vocabulary.
+        next_sentence (`bool`, defaults to `False`):
+            Whether `LineageXLNetForPreTraining` predicts if the second passage follows the first, too.
         tie_word_embeddings (`bool`, defaults to `True`):
             Whether the language model's last layer is the word table.
 
@@ -108,6 +110,7 @@ class LineageXLNetConfig(PreTrainedConfig):
     pad_token_id: int | None = 5
     bos_token_id: int | None = 1
     eos_token_id: int | list[int] | None = 2
+    next_sentence: bool = False
     tie_word_embeddings: bool = True
 
     def __post_init__(self, **kwargs):
@@ -165,7 +168,7 @@ class LineageXLNetConfig(PreTrainedConfig):
             "summary_type": ("last", "first", "mean"),
             "summary_activation": ("tanh", None),
         }
-        switches = ("use_mems_eval", "use_mems_train", "bi_data", "same_length", "summary_use_proj")
+        switches = ("use_mems_eval", "use_mems_train", "bi_data", "same_length", "summary_use_proj", "next_sentence")
         choices.update(dict.fromkeys(switches, (True, False)))
         for name, allowed in choices.items():
             value = getattr(self, name)

@@ -75,7 +75,8 @@ def loaded_from_transformers(
     loaded = peer_class.from_pretrained(source, config=peer_config, **kwargs)
     peer, info = loaded if isinstance(loaded, tuple) else (loaded, None)
     model = cls(config).to(dtype=peer.dtype, device=peer.device)
-    model.load_state_dict({_our_name(name): _ours(name, value) for name, value in peer.state_dict().items()})
+    loaded_weights = {_our_name(name): _ours(name, value) for name, value in peer.state_dict().items()}
+    model.load_state_dict({**_next_sentence_weights(model, True), **loaded_weights})
     model.eval()
     return model if info is None else (model, info)
 
@@ -84,7 +85,8 @@ def to_transformers(model: "LineageXLNetPreTrainedModel") -> "PreTrainedModel":
     """`LineageXLNetPreTrainedModel.to_transformers`."""
     peer = getattr(transformers, _CLASSES[type(model).__name__])(_peer_config(model.config))
     heads = (model.config.n_head, model.config.d_model // model.config.n_head)
-    peer.load_state_dict({_peer_name(name): _peer(name, value, heads) for name, value in model.state_dict().items()})
+    weights = _next_sentence_weights(model, False)
+    peer.load_state_dict({_peer_name(name): _peer(name, value, heads) for name, value in weights.items()})
     return peer.to(device=model.device, dtype=model.dtype).train(model.training)
 
 
@@ -95,6 +97,12 @@ def _peer_config(config: PreTrainedConfig) -> "transformers.XLNetConfig":
     fields.update({name: getattr(config, name) for name in _PEER_FIELDS})
     fields["summary_activation"] = config.summary_activation or ""
     return transformers.XLNetConfig(**fields)
+
+
+def _next_sentence_weights(model: "LineageXLNetPreTrainedModel", wanted: bool) -> dict[str, torch.Tensor]:
+    """The weights of the head for the next sentence, which theirs does not have, or all others."""
+    weights = model.state_dict()
+    return {name: value for name, value in weights.items() if name.startswith("next_sentence.") == wanted}
 
 
 def _our_name(name: str) -> str:

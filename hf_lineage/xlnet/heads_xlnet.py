@@ -36,6 +36,19 @@ class LineageXLNetSequenceSummary(nn.Module):
         return hidden_states[torch.arange(real.shape[0], device=real.device), index]
 
 
+class LineageXLNetNextSentence(nn.Module):
+    """Score of the second passage following the first and of not following it, from the sequence's vector."""
+
+    def __init__(self, config: LineageXLNetConfig):
+        super().__init__()
+        self.sequence_summary = LineageXLNetSequenceSummary(config)
+        self.classifier = nn.Linear(config.d_model, 2)
+
+    def forward(self, hidden_states: torch.Tensor, real: torch.Tensor | None) -> torch.Tensor:
+        """`(batch, tokens, d_model)` and the `(batch, tokens)` bool mask of real tokens -> `(batch, 2)`."""
+        return self.classifier(self.sequence_summary(hidden_states, real))
+
+
 class LineageXLNetStartLogits(nn.Module):
     """Score of each token as the first of an answer."""
 
@@ -122,6 +135,7 @@ __all__ = [
     "IGNORED",
     "LineageXLNetAnswerClass",
     "LineageXLNetEndLogits",
+    "LineageXLNetNextSentence",
     "LineageXLNetSequenceSummary",
     "LineageXLNetStartLogits",
     "last_tokens",

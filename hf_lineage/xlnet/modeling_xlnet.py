@@ -29,6 +29,7 @@ from .heads_xlnet import (
     IGNORED,
     LineageXLNetAnswerClass,
     LineageXLNetEndLogits,
+    LineageXLNetNextSentence,
     LineageXLNetSequenceSummary,
     LineageXLNetStartLogits,
     last_tokens,
@@ -68,7 +69,7 @@ class LineageXLNetModelOutput(ModelOutput):
 
 @dataclass
 class LineageXLNetLMHeadModelOutput(ModelOutput):
-    """Output of `LineageXLNetLMHeadModel` and `LineageXLNetForPreTraining`.
+    """Output of `LineageXLNetLMHeadModel`.
 
     Args:
         loss: Cross-entropy in nats a predicted token.
@@ -79,6 +80,32 @@ class LineageXLNetLMHeadModelOutput(ModelOutput):
     loss: torch.Tensor | None = None
     logits: torch.Tensor | None = None
     mems: tuple[torch.Tensor, ...] | LineageXLNetCache | None = None
+    mems_mask: torch.Tensor | None = None
+    hidden_states: tuple[torch.Tensor, ...] | None = None
+    attentions: tuple[Any, ...] | None = None
+
+
+@dataclass
+class LineageXLNetForPreTrainingOutput(ModelOutput):
+    """Output of `LineageXLNetForPreTraining`.
+
+    Args:
+        loss: Sum of the losses whose labels are given.
+        logits: `(batch, predicted or tokens, vocab_size)`; in training with labels `(predicted, vocab_size)`, of those
+            alone that have a label.
+        next_sentence_logits: `(batch, 2)` with `config.next_sentence`, of the second passage following the first and
+            not.
+        prediction_loss: Cross-entropy in nats a predicted token.
+        next_sentence_loss: Cross-entropy in nats a row.
+        mems, mems_mask, hidden_states, attentions: As in `LineageXLNetModelOutput`.
+    """
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+    next_sentence_logits: torch.Tensor | None = None
+    prediction_loss: torch.Tensor | None = None
+    next_sentence_loss: torch.Tensor | None = None
+    mems: tuple[torch.Tensor, ...] | None = None
     mems_mask: torch.Tensor | None = None
     hidden_states: tuple[torch.Tensor, ...] | None = None
     attentions: tuple[Any, ...] | None = None
@@ -503,6 +530,7 @@ class LineageXLNetForPreTraining(LineageXLNetPreTrainedModel):
         super().__init__(config)
         self.transformer = LineageXLNetModel(config)
         self.lm_loss = nn.Linear(config.d_model, config.vocab_size)
+        self.next_sentence = LineageXLNetNextSentence(config) if config.next_sentence else None
         self.post_init()
 
     get_output_embeddings = LineageXLNetLMHeadModel.get_output_embeddings
@@ -520,26 +548,44 @@ class LineageXLNetForPreTraining(LineageXLNetPreTrainedModel):
         input_mask: torch.Tensor | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
+        next_sentence_label: torch.Tensor | None = None,
         num_items_in_batch: torch.Tensor | int | None = None,
+        output_hidden_states: bool | None = None,
         **kwargs,
-    ) -> LineageXLNetLMHeadModelOutput:
+    ) -> LineageXLNetForPreTrainingOutput:
         """Computes the scores of the vocabulary at the predicted positions.
 
         Args:
-            input_ids, attention_mask, mems, perm_mask, target_mapping, token_type_ids, input_mask, inputs_embeds: As
-                in `LineageXLNetModel`. Without a `target_mapping` there is no query stream and `labels` are predicted
-                by the content stream, which is for objectives that hide them otherwise: behind mask tokens, or behind
-                a causal `perm_mask` with the labels moved by one.
+            input_ids, attention_mask, mems, perm_mask, target_mapping, token_type_ids, input_mask, inputs_embeds,
+            output_hidden_states: As in `LineageXLNetModel`. Without a `target_mapping` there is no query stream and
+                `labels` are predicted by the content stream, which is for objectives that hide them otherwise: behind
+                mask tokens, or behind a causal `perm_mask` with the labels moved by one.
             labels: `(batch, predicted)` int64, the token at each position of `target_mapping`, or `(batch, tokens)`
                 without one; -100 where none is predicted.
+            next_sentence_label: `(batch,)` int64, 0 where the second passage follows the first, 1 where it does not,
+                -100 for neither; with `config.next_sentence`.
             num_items_in_batch: Predicted tokens that the loss is divided by, those of all accumulated batches; Trainer
                 gives it.
             **kwargs: The other arguments of `LineageXLNetModel`.
+
+        Raises:
+            ValueError: As `LineageXLNetModel`; if labels have the wrong shape; or if there is a `next_sentence_label`,
+                but no such head.
         """
+        if next_sentence_label is not None and self.next_sentence is None:
+            raise ValueError("next_sentence_label needs a model with config.next_sentence=True")
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
         outputs = self.transformer(
             input_ids, attention_mask, mems, perm_mask, target_mapping, token_type_ids, input_mask, inputs_embeds,
+            # the content stream of the last layer is computed only where somebody reads it
+            output_hidden_states=output_hidden_states or self.next_sentence is not None,
             return_dict=True, **kwargs,
         )  # fmt: skip
+        next_sentence_logits = None
+        if self.next_sentence is not None:
+            content = outputs.hidden_states[-1 if target_mapping is None else -2]
+            next_sentence_logits = self.next_sentence(content, real_tokens(attention_mask, input_mask, content.shape[1]))
         hidden_states = outputs.last_hidden_state
         if labels is not None:
             check_shape("labels", labels, [tuple(hidden_states.shape[:2])])
@@ -547,12 +593,24 @@ class LineageXLNetForPreTraining(LineageXLNetPreTrainedModel):
             predicted = labels != IGNORED
             hidden_states, labels = hidden_states[predicted], labels[predicted]
         logits = self.lm_loss(hidden_states)
-        return LineageXLNetLMHeadModelOutput(
-            loss=None if labels is None else token_loss(logits, labels, num_items_in_batch),
+        prediction_loss = next_sentence_loss = None
+        if labels is not None:
+            prediction_loss = token_loss(logits, labels, num_items_in_batch)
+        if next_sentence_label is not None:
+            next_sentence_loss = token_loss(next_sentence_logits, next_sentence_label)
+            if labels is not None and num_items_in_batch is not None:
+                # of accumulated batches, each has the share that it has in the other loss
+                next_sentence_loss = next_sentence_loss * (labels != IGNORED).sum() / num_items_in_batch
+        given = [loss for loss in (prediction_loss, next_sentence_loss) if loss is not None]
+        return LineageXLNetForPreTrainingOutput(
+            loss=sum(given) if given else None,
             logits=logits,
+            next_sentence_logits=next_sentence_logits,
+            prediction_loss=prediction_loss,
+            next_sentence_loss=next_sentence_loss,
             mems=outputs.mems,
             mems_mask=outputs.mems_mask,
-            hidden_states=outputs.hidden_states,
+            hidden_states=outputs.hidden_states if output_hidden_states else None,
             attentions=outputs.attentions,
         )
 
@@ -887,6 +945,7 @@ def real_tokens(
 __all__ = [
     "LineageXLNetForMultipleChoice",
     "LineageXLNetForPreTraining",
+    "LineageXLNetForPreTrainingOutput",
     "LineageXLNetForQuestionAnswering",
     "LineageXLNetForQuestionAnsweringOutput",
     "LineageXLNetForQuestionAnsweringSimple",

@@ -1,0 +1,80 @@
+"""`Trainer` for models that remember the batch before."""
+
+import os
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import Trainer
+from transformers.trainer_utils import EvalLoopOutput
+
+from ..files import atomic_file
+from .row_memory import RowMemory
+
+
+class MemoryTrainer(Trainer):
+    """A `Trainer` that gives each row of a batch what the model remembers of it.
+
+    It takes batches that have `rows` and `starts`, such as `segment_dataset` and `DataCollatorForPermutationLM` make,
+    with `per_device_train_batch_size` (times the number of processes) as the dataset's `num_rows`. Evaluation has a
+    memory of its own, which begins empty; checkpoints hold the memory. `remove_unused_columns` is set to `False`, since
+    the collator needs columns that the model does not.
+
+    Args:
+        *args, **kwargs: As `Trainer`.
+
+    Raises:
+        ValueError: If the model's `mem_len` is 0 or `None`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.args.remove_unused_columns = False
+        if self.args.label_names is None:
+            # the labels of every head would be asked for, and without one of them no loss be computed
+            self.label_names = ["labels"]
+        self.memory = RowMemory(self.model.config)
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> Any:
+        """As in `Trainer`, with the memory of the rows before and after."""
+        inputs = dict(inputs)
+        rows, starts = inputs.pop("rows"), inputs.pop("starts")
+        like = next(model.parameters())
+        inputs.update(self.memory.inputs(rows, starts, like))
+        loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+        self.memory.update(rows, outputs)
+        return (loss, outputs) if return_outputs else loss
+
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> EvalLoopOutput:
+        """As in `Trainer`, with a memory of its own."""
+        memory, self.memory = self.memory, RowMemory(self.model.config)
+        try:
+            return super().evaluation_loop(*args, **kwargs)
+        finally:
+            self.memory = memory
+
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
+        super()._save_checkpoint(model, trial)
+        folder = os.path.join(self._get_output_dir(trial=trial), f"checkpoint-{self.state.global_step}")
+        with atomic_file(os.path.join(folder, self._memory_file)) as temporary:
+            torch.save(self.memory.state_dict(), temporary)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        path = os.path.join(resume_from_checkpoint, self._memory_file)
+        if os.path.exists(path):
+            state = torch.load(path, map_location=self.args.device, weights_only=True)
+            self.memory.load_state_dict(state)
+
+    @property
+    def _memory_file(self) -> str:
+        return f"memory_{self.args.process_index}.pt"
+
+
+__all__ = ["MemoryTrainer"]

@@ -1,0 +1,249 @@
+"""Pretraining of the XLNet-style family: permutation language modelling with memory, and what it is compared with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import torch
+import torch.nn.functional as F
+from datasets import IterableDataset
+from torch import nn
+from transformers import PreTrainedModel
+
+from .. import LineageXLNetConfig, LineageXLNetForPreTraining
+from .arguments import describe, require
+from .corpus import Corpus
+from .metrics import standard_error
+from .model_settings import checked_fields, load_pretrained, require_vocabulary
+from .objective import Inputs, Objective
+from .optimization import layer_wise_learning_rates
+from .permutation_collator import DataCollatorForPermutationLM, LanguageModelling
+from .row_memory import RowMemory
+from .segments import segment_dataset
+from .span_masking import IGNORED
+
+
+@dataclass
+class XLNetArguments:
+    """The settings of the XLNet-style family."""
+
+    objective: LanguageModelling = field(
+        default="permutation",
+        metadata=describe(
+            "Predict tokens in a random order (permutation), all at once behind mask tokens (masked), or from those "
+            "before (causal)."
+        ),
+    )
+    memory: bool = field(default=True, metadata=describe("Remember the segments before."))
+    mem_len: int | None = field(
+        default=None, metadata=describe("Most tokens remembered; by default three quarters of --max_length.")
+    )
+    reuse_len: int | None = field(
+        default=None,
+        metadata=describe(
+            "Tokens of a segment that the next remembers; by default half of --max_length. With causal all are."
+        ),
+    )
+    num_predict: int | None = field(
+        default=None, metadata=describe("Tokens predicted of a segment; by default a sixth of --max_length.")
+    )
+    perm_size: int | None = field(
+        default=None, metadata=describe("Tokens ordered among each other; by default each part of a segment as a whole.")
+    )
+    max_ngram: int = field(
+        default=5, metadata=describe("Longest span that is predicted, in words; 0 predicts single tokens.")
+    )
+    bidirectional: bool = field(default=True, metadata=describe("Read half of the text backwards."))
+    next_sentence: bool = field(
+        default=False, metadata=describe("Predict whether the second passage follows the first, too.")
+    )
+    layer_decay: float = field(
+        default=1.0,
+        metadata=describe("Learning rate of a layer, as a share of that of the layer above it; 1 for the same."),
+    )
+
+    def __post_init__(self) -> None:
+        choices = get_args(LanguageModelling)
+        require(self, ("objective",), lambda value: value in choices, "permutation, masked or causal")
+        sizes = ("mem_len", "reuse_len", "num_predict", "perm_size")
+        require(self, sizes, lambda value: value is None or value >= 1, "at least 1")
+        require(self, ("max_ngram",), lambda value: value >= 0, "at least 0")
+        require(self, ("layer_decay",), lambda value: 0 < value <= 1, "above 0 and at most 1")
+        if self.objective != "causal":
+            return
+        given = [name for name in ("reuse_len", "num_predict", "perm_size") if getattr(self, name) is not None]
+        given += ["next_sentence"] if self.next_sentence else []
+        if given:
+            raise ValueError(
+                f"--objective causal predicts all tokens of one passage, so it does not go with --{', --'.join(given)}"
+            )
+
+
+class XLNetObjective(Objective):
+    """The loss of `LineageXLNetForPreTraining`, with the memory of each row carried from batch to batch."""
+
+    arguments_class = XLNetArguments
+    own: XLNetArguments
+
+    @property
+    def reuse_len(self) -> int | None:
+        """Tokens of a segment that the next remembers; `None` is all."""
+        if self.own.objective == "causal":
+            return None
+        return self.settings.max_length // 2 if self.own.reuse_len is None else self.own.reuse_len
+
+    @property
+    def mem_len(self) -> int:
+        """Most tokens remembered."""
+        return max(1, 3 * self.settings.max_length // 4) if self.own.mem_len is None else self.own.mem_len
+
+    def create_model(self) -> PreTrainedModel:
+        """As in `Objective`."""
+        path = self.settings.model_name_or_path
+        if path is None:
+            model = LineageXLNetForPreTraining(self._config())
+        else:
+            model = load_pretrained(LineageXLNetForPreTraining, path, **self._own_fields())
+        require_vocabulary(model.config, self.tokenizer)
+        return model
+
+    def load_model(self, folder: str) -> PreTrainedModel:
+        """As in `Objective`."""
+        return LineageXLNetForPreTraining.from_pretrained(folder, dtype=torch.float32)
+
+    def train_dataset(self, num_shards: int) -> IterableDataset:
+        """As in `Objective`."""
+        return self._dataset(self.train_corpus(), num_shards, self.settings.per_device_train_batch_size)
+
+    def validation_datasets(self, num_shards: int) -> dict[str, IterableDataset]:
+        """As in `Objective`; the name is that of the objective."""
+        corpus = self.validation_corpus()
+        if corpus is None:
+            return {}
+        return {self.own.objective: self._dataset(corpus, num_shards, self.settings.per_device_eval_batch_size)}
+
+    def collator(self) -> Callable[[list[dict[str, Any]]], Inputs]:
+        """As in `Objective`."""
+        return DataCollatorForPermutationLM(
+            self.tokenizer,
+            self.settings.max_length,
+            self.reuse_len or 0,
+            self.own.objective,
+            num_predict=self.own.num_predict,
+            perm_size=self.own.perm_size,
+            max_ngram=self.own.max_ngram,
+            next_sentence=self.own.next_sentence,
+            seed=self.settings.seed,
+        )
+
+    def counts(self, inputs: Inputs) -> dict[str, torch.Tensor]:
+        """As in `Objective`."""
+        counts = {"prediction_loss": (inputs["labels"] != IGNORED).sum()}
+        if self.own.next_sentence:
+            counts["next_sentence_loss"] = _has_text(inputs).sum()
+        return counts
+
+    def losses(self, model: nn.Module, inputs: Inputs, carried: Any) -> tuple[dict[str, torch.Tensor], Any]:
+        """As in `Objective`; the memory is carried."""
+        outputs, carried = self._forward(model, inputs, carried)
+        losses = {"prediction_loss": outputs.prediction_loss}
+        if self.own.next_sentence:
+            losses["next_sentence_loss"] = outputs.next_sentence_loss
+        return losses, carried
+
+    def evaluate(self, model: nn.Module, inputs: Inputs, carried: Any, name: str) -> tuple[dict[str, Any], Any]:
+        """As in `Objective`; the memory is carried."""
+        outputs, carried = self._forward(model, inputs, carried)
+        labels = inputs["labels"]
+        predicted = labels != IGNORED
+        sums = _sums("prediction", outputs.logits[predicted], labels[predicted])
+        if self.own.next_sentence:
+            has_text = _has_text(inputs)
+            labels = inputs["next_sentence_label"][has_text]
+            sums |= _sums("next_sentence", outputs.next_sentence_logits[has_text], labels)
+        return sums, carried
+
+    def summarize(self, sums: dict[str, float], name: str) -> dict[str, float]:
+        """As in `Objective`: loss, accuracy with its standard error, and count."""
+        metrics: dict[str, float] = {}
+        for kind in ("prediction", "next_sentence"):
+            if count := sums.get(f"{kind}_count"):
+                accuracy = sums[f"{kind}_correct"] / count
+                metrics |= {
+                    f"{kind}_loss": sums[f"{kind}_loss"] / count,
+                    f"{kind}_accuracy": accuracy,
+                    f"{kind}_accuracy_standard_error": standard_error(accuracy, count),
+                    f"{kind}_count": count,
+                }
+        return metrics
+
+    def parameter_groups(self, model: nn.Module) -> list[dict[str, Any]]:
+        """As in `Objective`."""
+        groups = super().parameter_groups(model)
+        if self.own.layer_decay == 1:
+            return groups
+        return layer_wise_learning_rates(model, groups, self.settings.learning_rate, self.own.layer_decay)
+
+    def _forward(self, model: nn.Module, inputs: Inputs, carried: Any) -> tuple[Any, Any]:
+        inputs = dict(inputs)
+        rows, starts = inputs.pop("rows"), inputs.pop("starts")
+        if self.own.next_sentence:
+            label = inputs["next_sentence_label"]
+            inputs["next_sentence_label"] = label.where(inputs["attention_mask"].any(1), IGNORED)
+        if not self.own.memory:
+            return model(**inputs, use_mems=False), None
+        weight = next(model.parameters())
+        memory = RowMemory(getattr(model, "module", model).config)
+        memory.load_state_dict(carried or {})
+        outputs = model(**inputs, **memory.inputs(rows, starts, weight))
+        memory.update(rows, outputs)
+        return outputs, memory.state_dict()
+
+    def _dataset(self, corpus: Corpus, num_shards: int, num_rows: int) -> IterableDataset:
+        return segment_dataset(
+            corpus,
+            self.tokenizer,
+            max_length=self.settings.max_length,
+            reuse_len=self.reuse_len,
+            bidirectional=self.own.bidirectional,
+            num_rows=num_rows,
+            seed=self.settings.seed,
+            num_shards=num_shards,
+        )
+
+    def _own_fields(self) -> dict[str, Any]:
+        """The fields of the configuration that the settings decide."""
+        return {
+            "attn_type": "uni" if self.own.objective == "causal" else "bi",
+            "mem_len": self.mem_len if self.own.memory else None,
+            "reuse_len": self.reuse_len,
+            "next_sentence": self.own.next_sentence,
+        }
+
+    def _config(self) -> LineageXLNetConfig:
+        decided = self._own_fields()
+        given = checked_fields(self.settings.config_fields, LineageXLNetConfig(), decided)
+        tokenizer = self.tokenizer
+        own = {
+            "vocab_size": len(tokenizer),
+            "pad_token_id": tokenizer.pad_token_id,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+        }
+        return LineageXLNetConfig(**{**own, **given, **decided})
+
+
+def _has_text(inputs: Inputs) -> torch.Tensor:
+    """Which rows of a batch are not empty."""
+    return inputs["attention_mask"].any(1)
+
+
+def _sums(name: str, logits: torch.Tensor, labels: torch.Tensor) -> dict[str, Any]:
+    return {
+        f"{name}_loss": F.cross_entropy(logits.float(), labels, reduction="sum"),
+        f"{name}_correct": (logits.argmax(-1) == labels).sum(),
+        f"{name}_count": len(labels),
+    }
+
+
+__all__ = ["XLNetArguments", "XLNetObjective"]
