@@ -8,7 +8,12 @@ import typer
 
 from .elmo import train_elmo_tokenizer
 from .text import TextLines
-from .unigram import USER_DEFINED_SYMBOLS, train_albert_tokenizer
+from .unigram import (
+    USER_DEFINED_SYMBOLS,
+    XLNET_USER_DEFINED_SYMBOLS,
+    train_albert_tokenizer,
+    train_xlnet_tokenizer,
+)
 from .wordpiece import train_bert_tokenizer
 
 app = typer.Typer(
@@ -79,6 +84,37 @@ def albert(
 ) -> None:
     """Train the unigram pieces of an ALBERT-style model with SentencePiece."""
     _, report = train_albert_tokenizer(
+        TextLines([*input, *(more or [])], errors, sample_limit, seed),
+        output,
+        vocab_size,
+        do_lower_case=lowercase,
+        keep_accents=keep_accents,
+        character_coverage=character_coverage,
+        user_defined_symbols=user_defined_symbols.split(),
+        overwrite=overwrite,
+    )
+    typer.echo(f"{output}: {report}")
+
+
+@app.command()
+def xlnet(
+    input: Input,
+    output: Output,
+    more: More = None,
+    vocab_size: Annotated[int, typer.Option(help="Number of pieces, special ones included.")] = 32_000,
+    lowercase: Lowercase = False,
+    keep_accents: KeepAccents = False,
+    character_coverage: Coverage = 0.99995,
+    user_defined_symbols: Annotated[
+        str, typer.Option(help="Pieces, with spaces between, that are never part of a longer one.")
+    ] = " ".join(XLNET_USER_DEFINED_SYMBOLS),
+    errors: Errors = "strict",
+    sample_limit: SampleLimit = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Train the unigram pieces of an XLNet-style model with SentencePiece."""
+    _, report = train_xlnet_tokenizer(
         TextLines([*input, *(more or [])], errors, sample_limit, seed),
         output,
         vocab_size,

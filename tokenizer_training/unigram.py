@@ -1,15 +1,19 @@
-"""The unigram pieces of an ALBERT-style model, trained by SentencePiece with Google's settings."""
+"""The unigram pieces of ALBERT- and XLNet-style models, trained by SentencePiece with the originals' settings."""
 
 import importlib
 import io
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from hf_lineage import LineageAlbertTokenizer
+from transformers import PreTrainedTokenizerBase
+
+from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
 from hf_lineage.albert.sentencepiece_albert import wire_fields
 from hf_lineage.files import atomic_folder
 
@@ -18,7 +22,8 @@ from .text import LineSample, TextLines
 
 # (google-research/albert, README.md, "Training Data Preprocessing")
 USER_DEFINED_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
-SPECIAL_TOKENS = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+# (zihangdai/xlnet, README.md, "Pretraining with XLNet")
+XLNET_USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
 
 MEASURED_LINES = 10_000
 # the trainer's sums, and so the scores, depend on how many threads share them; so the number is fixed
@@ -37,6 +42,51 @@ _REMOVED = (*range(0x01, 0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F)
 _SPACES = tuple(int(code, 16) for code in "9 A C D 85 61C 1680 200B 200C 200E 200F 2028 2029 2581 FEFF FFFD".split())
 
 
+@dataclass(frozen=True)
+class UnigramFamily:
+    """What makes a unigram vocabulary one of a family.
+
+    Args:
+        tokenizer_class: The family's tokenizer.
+        ids: Options of SentencePiece's trainer for the pieces with ids of their own, -1 for none.
+        control_symbols: The special tokens behind them, which no text is cut into.
+        own_symbols: Further ones, which a text may be cut into.
+    """
+
+    tokenizer_class: type[PreTrainedTokenizerBase]
+    ids: dict[str, Any]
+    control_symbols: tuple[str, ...]
+    own_symbols: tuple[str, ...] = ()
+
+    @property
+    def special_tokens(self) -> list[str]:
+        """All of them, in the order of their ids."""
+        named = [name for name in ("unk", "bos", "eos", "pad") if self.ids[f"{name}_id"] >= 0]
+        named.sort(key=lambda name: self.ids[f"{name}_id"])
+        return [*(self.ids[f"{name}_piece"] for name in named), *self.control_symbols, *self.own_symbols]
+
+
+ALBERT = UnigramFamily(
+    LineageAlbertTokenizer,
+    {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "pad_piece": "<pad>", "unk_piece": "<unk>"},
+    ("[CLS]", "[SEP]", "[MASK]"),
+)
+XLNET = UnigramFamily(
+    LineageXLNetTokenizer,
+    {
+        "unk_id": 0,
+        "bos_id": 1,
+        "eos_id": 2,
+        "pad_id": -1,
+        "unk_piece": "<unk>",
+        "bos_piece": "<s>",
+        "eos_piece": "</s>",
+    },
+    ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>"),
+    ("<eop>",),
+)
+
+
 def train_albert_tokenizer(
     text: TextLines,
     output: str | Path,
@@ -46,8 +96,8 @@ def train_albert_tokenizer(
     character_coverage: float = 0.99995,
     user_defined_symbols: Sequence[str] = USER_DEFINED_SYMBOLS,
     overwrite: bool = False,
-) -> tuple[LineageAlbertTokenizer, TokenizerReport]:
-    """Trains the unigram pieces of a text and saves the tokenizer.
+) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+    """Trains the unigram pieces of a text and saves a `LineageAlbertTokenizer`.
 
     Ids 0 to 4 are `<pad>`, `<unk>`, `[CLS]`, `[SEP]` and `[MASK]`, the user-defined symbols follow. The folder has a
     `spiece.model` too, for SentencePiece; the same text gives the same files.
@@ -56,8 +106,8 @@ def train_albert_tokenizer(
         text: The text.
         output: Folder to write to.
         vocab_size: Number of pieces, special ones included.
-        do_lower_case: As in `LineageAlbertTokenizer`.
-        keep_accents: As in `LineageAlbertTokenizer`.
+        do_lower_case: As in the tokenizer.
+        keep_accents: As in the tokenizer.
         character_coverage: Share of the text's characters that become pieces; the rarest others are unknown.
         user_defined_symbols: Pieces that are never part of a longer one.
         overwrite: Whether a folder that exists may be replaced.
@@ -69,22 +119,51 @@ def train_albert_tokenizer(
         ValueError: If an argument is out of range, sentencepiece is not installed, the text cannot be read, or it
             cannot fill so large a vocabulary or do with so small a one.
     """
+    case = {"do_lower_case": do_lower_case, "keep_accents": keep_accents}
+    return _train(ALBERT, text, output, vocab_size, case, character_coverage, user_defined_symbols, overwrite)
+
+
+def train_xlnet_tokenizer(
+    text: TextLines,
+    output: str | Path,
+    vocab_size: int = 32_000,
+    do_lower_case: bool = False,
+    keep_accents: bool = False,
+    character_coverage: float = 0.99995,
+    user_defined_symbols: Sequence[str] = XLNET_USER_DEFINED_SYMBOLS,
+    overwrite: bool = False,
+) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+    """Trains the unigram pieces of a text and saves a `LineageXLNetTokenizer`.
+
+    Ids 0 to 8 are `<unk>`, `<s>`, `</s>`, `<cls>`, `<sep>`, `<pad>`, `<mask>`, `<eod>` and `<eop>`, the user-defined
+    symbols follow; all else is as in `train_albert_tokenizer`.
+    """
+    case = {"do_lower_case": do_lower_case, "keep_accents": keep_accents}
+    return _train(XLNET, text, output, vocab_size, case, character_coverage, user_defined_symbols, overwrite)
+
+
+def _train(
+    family: UnigramFamily,
+    text: TextLines,
+    output: str | Path,
+    vocab_size: int,
+    case: dict[str, bool],
+    character_coverage: float,
+    user_defined_symbols: Sequence[str],
+    overwrite: bool,
+) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
     sentencepiece = _sentencepiece()
-    charsmap = _charsmap(sentencepiece, keep_accents)
-    preparer = LineageAlbertTokenizer(
-        do_lower_case=do_lower_case, keep_accents=keep_accents, _spm_precompiled_charsmap=charsmap
-    )
+    charsmap = _charsmap(sentencepiece, case["keep_accents"])
+    preparer: Any = family.tokenizer_class(**case, _spm_precompiled_charsmap=charsmap)
     normalize = preparer.backend_tokenizer.normalizer.normalize_str
-    _check(vocab_size, character_coverage, user_defined_symbols, normalize)
+    _check(family, vocab_size, character_coverage, user_defined_symbols, normalize)
     with atomic_folder(output, overwrite) as folder:
         sample = LineSample(MEASURED_LINES, text.seed)
         sentences = _sentences(sample.watch(text.read("read")), normalize)
-        model = _trained(sentencepiece, sentences, vocab_size, character_coverage, user_defined_symbols)
+        model = _trained(family, sentencepiece, sentences, vocab_size, character_coverage, user_defined_symbols)
         model_file = folder / "spiece.model"
         model_file.write_bytes(_with_charsmap(model, charsmap))
-        tokenizer = LineageAlbertTokenizer(
-            vocab_file=model_file, do_lower_case=do_lower_case, keep_accents=keep_accents
-        )
+        tokenizer = family.tokenizer_class(vocab_file=model_file, **case)
         tokenizer.save_pretrained(folder)
     return tokenizer, measure_tokenizer(tokenizer, sample.lines)
 
@@ -99,20 +178,24 @@ def _sentencepiece() -> ModuleType:
 
 
 def _check(
-    vocab_size: int, character_coverage: float, symbols: Sequence[str], normalize: Callable[[str], str]
+    family: UnigramFamily,
+    vocab_size: int,
+    character_coverage: float,
+    symbols: Sequence[str],
+    normalize: Callable[[str], str],
 ) -> None:
     if not 0 < character_coverage <= 1:
         raise ValueError(f"character_coverage must be above 0 and at most 1, got {character_coverage}")
     repeated = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
     if repeated:
         raise ValueError(f"user_defined_symbols has {repeated[0]!r} more than once")
-    special = [symbol for symbol in symbols if symbol in SPECIAL_TOKENS]
+    special = [symbol for symbol in symbols if symbol in family.special_tokens]
     if special:
         raise ValueError(f"user_defined_symbols has {special[0]!r}, which is a special token")
     lost = [symbol for symbol in symbols if not symbol.strip() or normalize(symbol) != symbol or " " in symbol]
     if lost:
         raise ValueError(f"user_defined_symbols has {lost[0]!r}, which no text is after normalization")
-    fixed = len(SPECIAL_TOKENS) + len(symbols)
+    fixed = len(family.special_tokens) + len(symbols)
     if vocab_size <= fixed:
         raise ValueError(
             f"vocab_size must be above {fixed}, the special tokens and user-defined symbols; got {vocab_size}"
@@ -156,6 +239,7 @@ def _sentences(lines: Iterable[str], normalize: Callable[[str], str]) -> Iterato
 
 
 def _trained(
+    family: UnigramFamily,
     sentencepiece: ModuleType,
     sentences: Iterable[str],
     vocab_size: int,
@@ -179,14 +263,9 @@ def _trained(
             model_type="unigram",
             vocab_size=vocab_size,
             character_coverage=character_coverage,
-            pad_id=0,
-            unk_id=1,
-            bos_id=-1,
-            eos_id=-1,
-            pad_piece="<pad>",
-            unk_piece="<unk>",
-            control_symbols=list(SPECIAL_TOKENS[2:]),
-            user_defined_symbols=list(user_defined_symbols),
+            **family.ids,
+            control_symbols=list(family.control_symbols),
+            user_defined_symbols=[*family.own_symbols, *user_defined_symbols],
             normalization_rule_name="identity",
             pretokenization_delimiter=_PIECE_BOUNDARY,
             max_sentence_length=8 * _MAX_SENTENCE,  # in bytes

@@ -33,7 +33,7 @@ def speed(
 ) -> None:
     """Time a family against transformers' classes, in pairs, and print a table."""
     if output is not None:
-        _check_output(output)
+        check_output(output)
     if family not in FAMILIES:
         raise ValueError(f"the family must be one of {', '.join(FAMILIES)}, got {family!r}")
     selected = select(importlib.import_module(FAMILIES[family]).cases(), only)
@@ -63,7 +63,7 @@ def select(cases: Sequence[Case], only: Sequence[str] | None) -> list[Case]:
     return [case for case in cases if not only or case.name in only]
 
 
-def _check_output(path: Path) -> None:
+def check_output(path: Path) -> None:
     """Find out before minutes of work that their results could not be written."""
     if not path.parent.is_dir():
         raise ValueError(f"--output {path}: there is no folder {path.parent}")

@@ -73,9 +73,7 @@ class AlbertObjective(Objective):
         if path is None:
             model = LineageAlbertForPreTraining(self._config())
         else:
-            model = load_pretrained(
-                LineageAlbertForPreTraining, path, sentence_objective=self.own.sentence_objective
-            )
+            model = load_pretrained(LineageAlbertForPreTraining, path, sentence_objective=self.own.sentence_objective)
         self._check_model(model.config)
         return model
 

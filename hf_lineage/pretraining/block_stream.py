@@ -116,22 +116,27 @@ class BlockExamples(ExamplesIterable):
 
     @property
     def is_typed(self) -> bool:
+        """As in `ExamplesIterable`."""
         return True
 
     @property
     def features(self) -> Features:
+        """As in `ExamplesIterable`."""
         return self._features
 
     def shuffle_data_sources(self, generator: np.random.Generator) -> "BlockExamples":
+        """As in `ExamplesIterable`."""
         # called with a generator made from the epoch if that is not 0, and by IterableDataset.shuffle
         drawn = int(deepcopy(generator).integers(1 << 63))
         return self._replaced(self.kwargs["shards"], _mixed(self.epoch_seed, drawn))
 
     def shard_data_sources(self, num_shards: int, index: int, contiguous: bool = True) -> "BlockExamples":
+        """As in `ExamplesIterable`."""
         chosen = self.split_shard_indices_by_worker(num_shards, index, contiguous=contiguous)
         return self._replaced([self.kwargs["shards"][shard] for shard in chosen], self.epoch_seed)
 
     def reshard_data_sources(self) -> "BlockExamples":
+        """As in `ExamplesIterable`."""
         return self
 
     def block_generator(self, block: Block) -> np.random.Generator:

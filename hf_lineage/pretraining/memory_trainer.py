@@ -17,8 +17,8 @@ class MemoryTrainer(Trainer):
 
     It takes batches that have `rows` and `starts`, such as `segment_dataset` and `DataCollatorForPermutationLM` make,
     with `per_device_train_batch_size` (times the number of processes) as the dataset's `num_rows`. Evaluation has a
-    memory of its own, which begins empty; checkpoints hold the memory. `remove_unused_columns` is set to `False`, since
-    the collator needs columns that the model does not.
+    memory of its own, which begins empty; checkpoints hold the memory. `remove_unused_columns` is set to `False`: the
+    collator needs columns that the model does not.
 
     Args:
         *args, **kwargs: As `Trainer`.

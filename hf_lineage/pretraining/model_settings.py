@@ -46,7 +46,9 @@ def load_pretrained(model_class: type[PreTrainedModel], path: str, **fields: Any
 def require_vocabulary(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase) -> None:
     """Raises a `ValueError` if the tokenizer has tokens that the model does not."""
     if config.vocab_size < len(tokenizer):
-        raise ValueError(f"The model has vocab_size={config.vocab_size}, but the tokenizer has {len(tokenizer)} tokens")
+        raise ValueError(
+            f"The model has vocab_size={config.vocab_size}, but the tokenizer has {len(tokenizer)} tokens"
+        )
 
 
 __all__ = ["checked_fields", "load_pretrained", "require_vocabulary"]

@@ -58,13 +58,15 @@ def layer_wise_learning_rates(
     """
     if not 0 < decay <= 1:
         raise ValueError(f"decay must be above 0 and at most 1, got {decay}")
-    base = getattr(model, "module", model).base_model
-    number = base.config.num_hidden_layers
+    base: Any = getattr(model, "module", model).base_model
+    number: int = base.config.num_hidden_layers
     layers = next((part for part in base.children() if isinstance(part, nn.ModuleList) and len(part) == number), None)
     if layers is None or not all(any(True for _ in layer.parameters()) for layer in layers):
         raise ValueError(f"{type(model).__name__} has no weights of their own in its {number} layers")
-    below = {id(weight): number for weight in base.parameters()}
-    below.update({id(weight): number - 1 - depth for depth, layer in enumerate(layers) for weight in layer.parameters()})
+    below: dict[int, int] = {id(weight): number for weight in base.parameters()}
+    below.update(
+        {id(weight): number - 1 - depth for depth, layer in enumerate(layers) for weight in layer.parameters()}
+    )
     split: list[dict[str, Any]] = []
     for group in groups:
         by_depth: dict[int, list[nn.Parameter]] = {}

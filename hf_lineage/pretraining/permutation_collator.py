@@ -26,8 +26,8 @@ class DataCollatorForPermutationLM:
       the order of each half is drawn (`permutation_mask`), and the first half does not see the second
       (`segment_mask`), so that what is remembered of it tells nothing of what is predicted in the second. All ids stay
       as they are.
-    - `"masked"`: the same targets are hidden behind `<mask>` (80 %), a random token (10 %) or left (10 %), as for BERT,
-      and predicted all at once. It is the row "DAE + Transformer-XL" of the paper's Table 6.
+    - `"masked"`: the same targets are hidden behind `<mask>` (80 %) or a random token (10 %) or left (10 %), as for
+      BERT, and predicted all at once. It is the row "DAE + Transformer-XL" of the paper's Table 6.
     - `"causal"`: each token is predicted from those before, for a model with `attn_type="uni"`.
 
     What is drawn for an example depends on `seed`, its `"epoch_seed"` and `"example_id"` alone: each epoch draws
@@ -56,9 +56,9 @@ class DataCollatorForPermutationLM:
 
     Returns:
         A `BatchEncoding` of `input_ids`, `attention_mask`, `token_type_ids` (int64, `(batch, max_length)`),
-        `directions` (int64, `(batch,)`), `rows` (int64, `(batch,)`), `starts` (bool, `(batch,)`), and of `labels`, int64,
-        -100 where nothing is predicted: `(batch, max_length)`, for `"permutation"` `(batch, num_predict)` with
-        `target_mapping`, the positions, -1 for none. But for `"causal"` `perm_mask`, bool,
+        `directions` (int64, `(batch,)`), `rows` (int64, `(batch,)`), `starts` (bool, `(batch,)`), and of `labels`,
+        int64, -100 where nothing is predicted: `(batch, max_length)`, for `"permutation"` `(batch, num_predict)` with
+        `target_mapping`, the positions, -1 for none. But for `"causal"` there is a `perm_mask`, bool,
         `(batch, max_length, max_length)`.
 
     Raises:
@@ -98,7 +98,9 @@ class DataCollatorForPermutationLM:
 
     def _check_parts(self) -> None:
         if not 1 <= self.reuse_len < self.max_length:
-            raise ValueError(f"reuse_len must be from 1 to max_length - 1 = {self.max_length - 1}, got {self.reuse_len}")
+            raise ValueError(
+                f"reuse_len must be from 1 to max_length - 1 = {self.max_length - 1}, got {self.reuse_len}"
+            )
         parts = (self.reuse_len, self.max_length - self.reuse_len)
         if self.perm_size is not None and (self.perm_size < 1 or any(part % self.perm_size for part in parts)):
             raise ValueError(f"perm_size must divide both parts of a segment, {parts}, got {self.perm_size}")
@@ -193,9 +195,7 @@ class DataCollatorForPermutationLM:
     ) -> None:
         functional = np.isin(example["input_ids"], self._functional)
         masks = [
-            permutation_mask(
-                targets[half], functional[half], self.perm_size or half.stop - half.start, generator
-            )
+            permutation_mask(targets[half], functional[half], self.perm_size or half.stop - half.start, generator)
             for half in halves
         ]
         example["perm_mask"] = segment_mask(*masks)

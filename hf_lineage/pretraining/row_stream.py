@@ -40,9 +40,9 @@ def row_stream(
         empty (`dict`):
             An example of no text.
         features (`datasets.Features`):
-            Columns of the examples, and those that are added here: `"epoch_seed"` as in `block_stream`, `"row"`, int64,
-            a number that no other row of the dataset has, and `"starts"`, bool, true where the row begins a block, so
-            that what was before is to be forgotten.
+            Columns of the examples, and those that are added here: `"epoch_seed"` as in `block_stream`; `"row"`,
+            int64, a number that no other row of the dataset has; and `"starts"`, bool, true where the row begins a
+            block, so that what was before is to be forgotten.
         seed (`int`):
             At least 0.
         num_shards (`int`):

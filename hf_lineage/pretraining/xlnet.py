@@ -48,7 +48,8 @@ class XLNetArguments:
         default=None, metadata=describe("Tokens predicted of a segment; by default a sixth of --max_length.")
     )
     perm_size: int | None = field(
-        default=None, metadata=describe("Tokens ordered among each other; by default each part of a segment as a whole.")
+        default=None,
+        metadata=describe("Tokens ordered among each other; by default each part of a segment as a whole."),
     )
     max_ngram: int = field(
         default=5, metadata=describe("Longest span that is predicted, in words; 0 predicts single tokens.")

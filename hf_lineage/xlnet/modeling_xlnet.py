@@ -585,7 +585,9 @@ class LineageXLNetForPreTraining(LineageXLNetPreTrainedModel):
         next_sentence_logits = None
         if self.next_sentence is not None:
             content = outputs.hidden_states[-1 if target_mapping is None else -2]
-            next_sentence_logits = self.next_sentence(content, real_tokens(attention_mask, input_mask, content.shape[1]))
+            next_sentence_logits = self.next_sentence(
+                content, real_tokens(attention_mask, input_mask, content.shape[1])
+            )
         hidden_states = outputs.last_hidden_state
         if labels is not None:
             check_shape("labels", labels, [tuple(hidden_states.shape[:2])])
@@ -596,14 +598,14 @@ class LineageXLNetForPreTraining(LineageXLNetPreTrainedModel):
         prediction_loss = next_sentence_loss = None
         if labels is not None:
             prediction_loss = token_loss(logits, labels, num_items_in_batch)
-        if next_sentence_label is not None:
+        if next_sentence_logits is not None and next_sentence_label is not None:
             next_sentence_loss = token_loss(next_sentence_logits, next_sentence_label)
             if labels is not None and num_items_in_batch is not None:
                 # of accumulated batches, each has the share that it has in the other loss
                 next_sentence_loss = next_sentence_loss * (labels != IGNORED).sum() / num_items_in_batch
         given = [loss for loss in (prediction_loss, next_sentence_loss) if loss is not None]
         return LineageXLNetForPreTrainingOutput(
-            loss=sum(given) if given else None,
+            loss=torch.stack(given).sum() if given else None,
             logits=logits,
             next_sentence_logits=next_sentence_logits,
             prediction_loss=prediction_loss,

@@ -53,9 +53,7 @@ def test_every_id_stays_and_the_number_of_targets_is_exact():
 
 @pytest.mark.parametrize("objective", ["permutation", "masked"])
 def test_short_segments_are_padded_in_each_part(objective):
-    batch = collate(
-        [each for seed in range(4) for each in segments(1, lengths=[[3 + seed, 4]])], objective=objective
-    )
+    batch = collate([each for seed in range(4) for each in segments(1, lengths=[[3 + seed, 4]])], objective=objective)
     for row in range(4):
         real = batch["attention_mask"][row].bool()
         assert real.sum() == 7 + seed_length(row)
@@ -203,7 +201,8 @@ def test_windows_have_the_same_order():
         for one in targets[(targets >= 0) & (targets < REUSED)].tolist():
             for other in targets[(targets > one) & (targets < REUSED)].tolist():
                 if one % 8 == other % 8:  # of equal rank, neither sees the other
-                    assert batch["perm_mask"][row, one, other] and batch["perm_mask"][row, other, one]
+                    assert batch["perm_mask"][row, one, other]
+                    assert batch["perm_mask"][row, other, one]
                     pairs += 1
     assert pairs > 10
     with pytest.raises(ValueError, match="perm_size must divide both parts"):
@@ -211,7 +210,7 @@ def test_windows_have_the_same_order():
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    ("arguments", "message"),
     [
         ({"objective": "reversed"}, "objective must be"),
         ({"num_predict": 0}, "num_predict must be from 1 to max_length = 48, got 0"),

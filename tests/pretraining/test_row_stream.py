@@ -1,5 +1,5 @@
 import pickle
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 from datasets import Features, Value
@@ -61,7 +61,7 @@ def test_each_row_reads_block_after_block(corpus, num_rows):
         assert len({example["row"] for example in read}) == 1
         texts = [example for example in read if example["number"] >= 0]
         assert read[: len(texts)] == texts  # empty ones come last
-        for example, after in zip(texts, texts[1:], strict=False):
+        for example, after in pairwise(texts):
             goes_on = (example["block"], example["number"] + 1) == (after["block"], after["number"])
             assert goes_on != after["starts"]
             assert after["starts"] == (after["number"] == 0)
@@ -104,7 +104,7 @@ def test_epochs_draw_anew_and_repeat(corpus):
     assert list(stream(corpus, seed=2)) != first
 
 
-@pytest.mark.parametrize("name, value", [("num_rows", 0), ("num_shards", 0), ("seed", -1)])
+@pytest.mark.parametrize(("name", "value"), [("num_rows", 0), ("num_shards", 0), ("seed", -1)])
 def test_bad_numbers_are_refused(corpus, name, value):
     with pytest.raises(ValueError, match=f"{name} must be at least"):
         stream(corpus, **{name: value})

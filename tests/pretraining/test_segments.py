@@ -86,7 +86,8 @@ def test_the_layout(lengths, reuse_len, rest, bidirectional, seed):
         reused, first, second = parts_of(example)
         assert reused == text[begin : begin + len(reused)]
         middle = begin + len(reused)
-        assert first == text[middle : middle + len(first)] and first
+        assert first == text[middle : middle + len(first)]
+        assert first
         assert second
         place = sublist(second, text)
         if example["next_sentence_label"] == 0:
@@ -156,7 +157,7 @@ def test_the_dataset_and_its_epochs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    ("arguments", "message"),
     [
         ({"reuse_len": 16}, "reuse_len must be from 1 to max_length - 5 = 15, got 16"),
         ({"reuse_len": 0}, "reuse_len must be from 1"),

@@ -5,12 +5,12 @@ from itertools import islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AlbertTokenizer, AutoTokenizer
+from transformers import AlbertTokenizer, AutoTokenizer, XLNetTokenizer
 
-from hf_lineage import LineageAlbertTokenizer
+from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
 from tokenizer_training import unigram
 from tokenizer_training.text import TextLines
-from tokenizer_training.unigram import train_albert_tokenizer
+from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
@@ -182,3 +182,46 @@ def test_chinese_novels_have_few_unknown_characters(shared, tmp_path):
     assert report.unknown_rate < 2e-4
     assert report.characters_per_token > 1.1
     assert tokenizer.decode(tokenizer("却说曹操", add_special_tokens=False)["input_ids"]) == "却说曹操"
+
+
+XLNET_SPECIAL = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
+
+
+@pytest.fixture(scope="module")
+def xlnet_folder(text, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained") / "xlnet"
+    train_xlnet_tokenizer(text, folder, 110)
+    return folder
+
+
+def test_xlnets_ids_are_the_published_ones(xlnet_folder):
+    tokenizer = AutoTokenizer.from_pretrained(xlnet_folder)
+    assert type(tokenizer) is LineageXLNetTokenizer
+    assert len(tokenizer) == 110
+    assert tokenizer.convert_ids_to_tokens(range(17)) == [*XLNET_SPECIAL, *'.()"-–£€']
+    assert (tokenizer.padding_side, tokenizer.cls_token_id, tokenizer.sep_token_id) == ("left", 3, 4)
+    assert tokenizer("katomi", "in 2013")["token_type_ids"][-2:] == [1, 2]
+    assert tokenizer("Katomi")["input_ids"] != tokenizer("katomi")["input_ids"]
+    assert tokenizer.unk_token_id not in tokenizer(LINES[0])["input_ids"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.lists(pieces, max_size=12).map("".join))
+def test_xlnets_ids_are_those_of_sentencepiece(xlnet_folder, text):
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(xlnet_folder / "spiece.model"))
+    tokenizer = LineageXLNetTokenizer.from_pretrained(xlnet_folder)
+    normalizer = LineageXLNetTokenizer().backend_tokenizer.normalizer
+    assert tokenizer(text, add_special_tokens=False)["input_ids"] == processor.encode(normalizer.normalize_str(text))
+
+
+def test_both_files_of_xlnets_give_the_same_ids(xlnet_folder, tmp_path):
+    (tmp_path / "spiece.model").write_bytes((xlnet_folder / "spiece.model").read_bytes())
+    trained = LineageXLNetTokenizer.from_pretrained(xlnet_folder)
+    others = LineageXLNetTokenizer.from_pretrained(tmp_path), XLNetTokenizer.from_pretrained(xlnet_folder)
+    for line in LINES:
+        assert all(other(line)["input_ids"] == trained(line)["input_ids"] for other in others)
+
+
+def test_xlnets_special_tokens_are_no_symbols(text, tmp_path):
+    with pytest.raises(ValueError, match="'<eod>', which is a special token"):
+        train_xlnet_tokenizer(text, tmp_path / "out", 110, user_defined_symbols=["<eod>"])
