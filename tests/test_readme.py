@@ -67,14 +67,21 @@ def test_ways_to_compute_without_padding_give_the_same(run):
     torch.testing.assert_close(found["packed"].last_hidden_state[0], real, atol=1e-6, rtol=0)
 
 
-def test_the_settings_in_the_documentation_are_settings(tmp_path):
-    text = (ROOT / "docs" / "albert.md").read_text(encoding="utf-8")
-    (settings,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "albert.yaml").write_text(settings, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [
+        ("albert", {"max_minutes": 9, "sentence_objective": "sop"}),
+        ("xlnet", {"max_length": 64, "objective": "permutation", "memory": True}),
+    ],
+)
+def test_the_settings_in_the_documentation_are_settings(family, settings, tmp_path):
+    text = (ROOT / "docs" / f"{family}.md").read_text(encoding="utf-8")
+    (listing,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "settings.yaml").write_text(listing, encoding="utf-8")
     parsed, own = parse_arguments(
-        ["--config", str(tmp_path / "albert.yaml")],
+        ["--config", str(tmp_path / "settings.yaml")],
         list(FAMILIES),
         lambda family: objective_class(family).arguments_class,
     )
-    assert parsed.max_minutes == 9
-    assert own.sentence_objective == "sop"
+    assert parsed.family == family
+    assert {name: getattr(own, name, getattr(parsed, name, None)) for name in settings} == settings

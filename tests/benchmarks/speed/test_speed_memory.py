@@ -53,7 +53,7 @@ def test_the_command_writes_a_table_and_a_file(tmp_path, monkeypatch, capsys):
     report = json.loads((tmp_path / "out.json").read_text())
     assert report["cases"][0]["ratio_of_medians"] == pytest.approx(0.7)
     printed = capsys.readouterr().out
-    assert "1000" in printed and "700" in printed and "0.70" in printed
+    assert all(number in printed for number in ("1000", "700", "0.70"))
 
 
 def test_wrong_names_are_told(monkeypatch, capsys):
