@@ -21,6 +21,10 @@ _FUSED_ACTIVATIONS = {
 }
 
 
+# Tokens, in the mean, from which on a call for each sequence costs less than padding them all
+_LONG_SEQUENCE = 16
+
+
 def activation(name: str) -> nn.Module:
     """The activation of that name.
 
@@ -135,7 +139,7 @@ class LineageAlbertAttention(nn.Module):
         vectors = [linear(inputs) for linear in (self.query, self.key, self.value)]
         if packed is None:
             context, probabilities = self._attend(vectors, attention_mask, output_attentions)
-        elif output_attentions or not self._takes_sequences_one_by_one(inputs):
+        elif output_attentions or not self._takes_one_by_one(packed, inputs):
             context, probabilities = self._attend([*map(packed.pad, vectors)], attention_mask, output_attentions)
             context = packed.pack(context)
         else:
@@ -162,14 +166,16 @@ class LineageAlbertAttention(nn.Module):
         )
         return context.flatten(2), probabilities
 
-    def _takes_sequences_one_by_one(self, inputs: torch.Tensor) -> bool:
+    def _takes_one_by_one(self, packed: PackedSequences, inputs: torch.Tensor) -> bool:
         """Whether the sequences of a packed row are attended to in as many calls, rather than padded in one.
 
-        It saves the padding and its mask, and costs a call each, which is little on a CPU only; a graph would hold
-        one branch for every length.
+        That spares the padding, and costs a call each: on a CPU it pays for all but short sequences. What is compiled
+        or traced would hold the lengths of one batch.
         """
-        is_eager_cpu = inputs.device.type == "cpu" and not torch.compiler.is_compiling()
-        return is_eager_cpu and self.config._attn_implementation == "sdpa"
+        is_recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()
+        if is_recorded or inputs.device.type != "cpu" or self.config._attn_implementation != "sdpa":
+            return False
+        return len(packed.rows) >= _LONG_SEQUENCE * packed.batch_size
 
 
 class LineageAlbertFeedForward(nn.Module):

@@ -39,7 +39,7 @@ from .layers_albert import (
     LineageAlbertFeedForward,
     LineageAlbertLayer,
 )
-from .packing_albert import KeptTokens, PackedSequences, first_real_tokens, packed_row
+from .packing_albert import KeptTokens, PackedSequences, first_real_tokens, is_exporting, packed_row
 
 
 @dataclass
@@ -194,7 +194,8 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
             attention_mask: `(batch, tokens)`, 0 for padding on either side; or `(batch, 1 or heads, tokens, tokens)`
                 as the attention implementation reads it, for "sdpa" bool (true = seen) or float (added to scores).
             token_type_ids: `(batch, tokens)`, the segment of each token; 0 if `None`.
-            position_ids: `(batch, tokens)` or `(1, tokens)`; `None` counts from a row's first real token.
+            position_ids: `(batch, tokens)` or `(1, tokens)`; `None` counts from a row's first real token. In a single
+                row without `attention_mask`, sequences begin where they start again at 0 (but not in `torch.export`).
             inputs_embeds: `(batch, tokens, embedding_size)` word vectors, in place of `input_ids`.
             cu_seq_lens_q: `(sequences + 1,)` int32 or int64, where the sequences of a packed row begin and end, from 0
                 to the number of tokens.
@@ -291,6 +292,8 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         """Where the real tokens of a padded batch are, if the padding is not to be computed."""
         if not self.config.padding_free or attention_mask is None or attention_mask.dim() != 2:
             return None
+        if is_exporting():
+            raise ValueError("torch.export needs padded batches: no cu_seq_lens_q, and padding_free=False")
         return PackedSequences.from_mask(attention_mask) if bool(attention_mask.any()) else None
 
     def _embed(
@@ -561,13 +564,22 @@ class LineageAlbertForSequenceClassification(LineageAlbertPreTrainedModel):
         logits = self.classifier(self.dropout(outputs.pooler_output))
         loss = None
         if labels is not None:
-            if self.num_labels > 1 and not labels.is_floating_point():
-                check_labels("labels", labels, (len(logits),), self.num_labels, "one class a row")
-                labels = labels.long()
+            labels = self._checked_labels(labels, len(logits))
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )
+
+    def _checked_labels(self, labels: torch.Tensor, number: int) -> torch.Tensor:
+        is_float = isinstance(labels, torch.Tensor) and labels.is_floating_point()
+        if self.num_labels > 1 and not is_float:
+            check_labels("labels", labels, (number,), self.num_labels, "one class a row")
+            return labels.long()
+        if self.num_labels > 1:
+            check_same_shape("labels", labels, (number, self.num_labels), "floats, one value a row and label")
+        else:
+            check_same_shape("labels", labels, (number,), "one value a row")
+        return labels
 
 
 class LineageAlbertForTokenClassification(LineageAlbertPreTrainedModel):
@@ -641,8 +653,8 @@ class LineageAlbertForQuestionAnswering(LineageAlbertPreTrainedModel):
 
         Args:
             input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds: As in `LineageAlbertModel`.
-            start_positions, end_positions: `(batch,)` int64; one behind the last token, of an answer that was cut
-                off, is not counted in the loss.
+            start_positions, end_positions: `(batch,)` int64, of rows that are not packed; one behind the last token,
+                of an answer that was cut off, counts for nothing.
             **kwargs: The other arguments of `LineageAlbertModel`.
         """
         outputs = self.albert(

@@ -130,12 +130,14 @@ def packed_row(
     cu_seq_lens: torch.Tensor | None,
 ) -> PackedSequences | None:
     """The sequences of a row that was given packed, `None` for an ordinary batch."""
+    if cu_seq_lens is not None and is_exporting():
+        raise ValueError("torch.export needs padded batches: no cu_seq_lens_q, and padding_free=False")
     if cu_seq_lens is not None:
         if shape[0] != 1 or attention_mask is not None:
             given = f"batch of {shape[0]}" + ("" if attention_mask is None else " and an attention_mask")
             raise ValueError(f"cu_seq_lens_q goes with a batch of one packed row and no attention_mask, got a {given}")
         return PackedSequences.from_lengths(sequence_lengths(cu_seq_lens, shape[1]))
-    if shape[0] != 1 or attention_mask is not None or position_ids is None or _is_exporting():
+    if shape[0] != 1 or attention_mask is not None or position_ids is None or is_exporting():
         return None
     lengths = lengths_from_positions(position_ids)
     return PackedSequences.from_lengths(lengths) if len(lengths) > 1 else None
@@ -148,7 +150,8 @@ def first_real_tokens(attention_mask: torch.Tensor | None) -> torch.Tensor | Non
     return ((attention_mask != 0).cumsum(1) == 0).sum(1).clamp(max=attention_mask.shape[1] - 1)
 
 
-def _is_exporting() -> bool:
+def is_exporting() -> bool:
+    """Whether `torch.export` is at work, which cannot follow packed rows."""
     return getattr(torch.compiler, "is_exporting", lambda: False)()
 
 
@@ -156,6 +159,7 @@ __all__ = [
     "KeptTokens",
     "PackedSequences",
     "first_real_tokens",
+    "is_exporting",
     "lengths_from_positions",
     "packed_row",
     "sequence_lengths",

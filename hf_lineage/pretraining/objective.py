@@ -20,6 +20,7 @@ from .optimization import parameter_groups
 FAMILIES = {"albert": (".albert", "AlbertObjective"), "xlnet": (".xlnet", "XLNetObjective")}
 
 Inputs = dict[str, torch.Tensor]
+_BLOCKS_PER_READER, _SMALLEST_BLOCK = 4, 2048
 
 
 class Objective(ABC):
@@ -94,18 +95,22 @@ class Objective(ABC):
         """Returns the sizes of the files that are trained on, by which a changed text is noticed."""
         return {path: os.path.getsize(path) for path in Corpus(self.settings.train_files).files}
 
-    def train_corpus(self) -> Corpus:
-        """Returns the text that is trained on."""
-        corpus = Corpus(self.settings.train_files)
+    def train_corpus(self, num_readers: int = 1) -> Corpus:
+        """Returns the text that is trained on.
+
+        Args:
+            num_readers: How many read it at once, each block after block; there are blocks enough for all of them.
+        """
+        corpus = _corpus(self.settings.train_files, num_readers)
         split = self._held_out_split()
         return corpus if split is None else split.train(corpus)
 
-    def validation_corpus(self) -> Corpus | None:
-        """Returns the text that is held out, if any is."""
+    def validation_corpus(self, num_readers: int = 1) -> Corpus | None:
+        """Returns the text that is held out, if any is; the argument is that of `train_corpus`."""
         if self.settings.validation_files:
-            return Corpus(self.settings.validation_files)
+            return _corpus(self.settings.validation_files, num_readers)
         split = self._held_out_split()
-        return None if split is None else split.held_out(Corpus(self.settings.train_files))
+        return None if split is None else split.held_out(_corpus(self.settings.train_files, num_readers))
 
     def num_tokens(self, inputs: Inputs) -> torch.Tensor:
         """Returns the number of tokens of a batch, padding not counted."""
@@ -118,6 +123,12 @@ class Objective(ABC):
     def _held_out_split(self) -> HeldOutSplit | None:
         share = self.settings.validation_share
         return HeldOutSplit(share, self.settings.seed) if share else None
+
+
+def _corpus(files: list[str], num_readers: int) -> Corpus:
+    corpus = Corpus(files)
+    enough = int(sum(source.size for source in corpus.sources) / (_BLOCKS_PER_READER * num_readers))
+    return corpus if enough >= corpus.block_size else Corpus(files, block_size=max(enough, _SMALLEST_BLOCK))
 
 
 def objective_class(family: str) -> type[Objective]:

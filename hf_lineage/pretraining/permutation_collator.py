@@ -56,10 +56,9 @@ class DataCollatorForPermutationLM:
 
     Returns:
         A `BatchEncoding` of `input_ids`, `attention_mask`, `token_type_ids` (int64, `(batch, max_length)`),
-        `directions` (int64, `(batch,)`), `rows` (int64, `(batch,)`), `starts` (bool, `(batch,)`), and of `labels`,
-        int64, -100 where nothing is predicted: `(batch, max_length)`, for `"permutation"` `(batch, num_predict)` with
-        `target_mapping`, the positions, -1 for none. But for `"causal"` there is a `perm_mask`, bool,
-        `(batch, max_length, max_length)`.
+        `directions`, `rows` and `segment_numbers` (int64, `(batch,)`), and of `labels`, int64, -100 where nothing is
+        predicted: `(batch, max_length)`, for `"permutation"` `(batch, num_predict)` with `target_mapping`, the
+        positions, -1 for none. But for `"causal"` there is a `perm_mask`, bool, `(batch, max_length, max_length)`.
 
     Raises:
         ValueError: If an argument is out of range, or the tokenizer lacks a token.
@@ -115,7 +114,7 @@ class DataCollatorForPermutationLM:
         """Makes a batch of examples; see the class."""
         examples = [self._causal(each) if self.objective == "causal" else self._two_parts(each) for each in features]
         batch = {name: torch.from_numpy(np.stack([each[name] for each in examples])) for name in examples[0]}
-        columns = {"direction": "directions", "row": "rows", "starts": "starts"}
+        columns = {"direction": "directions", "row": "rows", "segment": "segment_numbers"}
         if self.next_sentence:
             columns["next_sentence_label"] = "next_sentence_label"
         for column, name in columns.items():

@@ -18,9 +18,9 @@ def sample_targets(
     """Draws spans of whole words to predict.
 
     A span of n words, with probability proportional to 1/n (the paper says uniform, the original does this), stands
-    somewhere in a context of `context_factor * n` tokens; what is missing to `num_predict` is made up of single
-    tokens. The original counts pieces where it means words, as its test for the end of a span reads the beginning;
-    here words are counted.
+    somewhere in a context of `context_factor * n` words; where that does not give `num_predict` tokens, single tokens
+    make up the rest, and the last span is cut where it would give more. The original counts pieces where it means
+    words, as its test for the end of a span reads the beginning; here words are counted, in spans and contexts.
 
     Args:
         word_starts: `(tokens,)` bool, true where a word starts.
@@ -28,26 +28,26 @@ def sample_targets(
         num_predict: Number of targets; fewer if there are not so many tokens.
         generator: Source of the draw.
         max_ngram: Longest span, in words.
-        context_factor: Tokens of context for each word of a span.
+        context_factor: Words of context for each word of a span.
 
     Returns:
-        `(tokens,)` bool, true at the targets; exactly `num_predict` of them.
+        `(tokens,)` bool, true at the targets.
     """
-    tokens = len(word_starts)
     goal = min(num_predict, int(can_be_target.sum()))
-    targets = np.zeros(tokens, dtype=bool)
+    targets = np.zeros(len(word_starts), dtype=bool)
     lengths = np.arange(1, max_ngram + 1)
     probabilities = (1 / lengths) / (1 / lengths).sum()
-    place = 0
-    while place < tokens and targets.sum() < goal:
-        words = int(generator.choice(lengths, p=probabilities))
-        context = context_factor * words
-        before = int(generator.integers(context))
-        start = _next(word_starts & can_be_target, place + before)
-        end = _end_of_words(word_starts, can_be_target, start, words)
-        end = min(end, start + goal - int(targets.sum()))
-        targets[start:end] = True
-        place = end + context - before
+    words = np.flatnonzero(word_starts & can_be_target)
+    number = 0  # of the word that the next context begins with
+    while targets.sum() < goal:
+        span = int(generator.choice(lengths, p=probabilities))
+        before = int(generator.integers(context_factor * span))
+        if number + before >= len(words):
+            break
+        start = int(words[number + before])
+        end = _end_of_words(word_starts, can_be_target, start, span)
+        targets[start : min(end, start + goal - int(targets.sum()))] = True
+        number = int(np.searchsorted(words, end)) + context_factor * span - before
     missing = goal - int(targets.sum())
     rest = np.flatnonzero(can_be_target & ~targets)
     targets[generator.choice(rest, size=missing, replace=False)] = True

@@ -41,8 +41,8 @@ def row_stream(
             An example of no text.
         features (`datasets.Features`):
             Columns of the examples, and those that are added here: `"epoch_seed"` as in `block_stream`; `"row"`,
-            int64, a number that no other row of the dataset has; and `"starts"`, bool, true where the row begins a
-            block, so that what was before is to be forgotten.
+            int64, a number that no other row of the dataset has; and `"segment"`, int64, the number of the segment in
+            its block, 0 where what was before is to be forgotten, -1 for an empty example.
         seed (`int`):
             At least 0.
         num_shards (`int`):
@@ -102,13 +102,13 @@ class _RowExamples(BlockExamples):
                 return
             for place in range(state["row"], self.num_rows):
                 row = rows[place]
-                starts = row is not None and row.given == 0
+                segment = -1 if row is None else row.given
                 example = dict(self.empty) if row is None else row.give()
                 is_last = place + 1 == self.num_rows
                 state["step"], state["row"] = (state["step"] + 1, 0) if is_last else (state["step"], place + 1)
                 state["rows"][place] = None if row is None else [row.number, row.given]
                 identity = self.kwargs["shards"][0] * self.num_rows + place
-                added = {"epoch_seed": self.epoch_seed, "row": identity, "starts": starts}
+                added = {"epoch_seed": self.epoch_seed, "row": identity, "segment": segment}
                 yield (state["step"], place), {**example, **added}
 
     def _fill(self, rows: list[_Row | None], numbered: _Numbered, state: dict[str, Any]) -> bool:

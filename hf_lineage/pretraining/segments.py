@@ -15,7 +15,14 @@ from .corpus import Corpus
 from .row_stream import row_stream
 from .tokenized import tokenize_documents
 
-EMPTY = {"input_ids": [], "token_type_ids": [], "reused": 0, "direction": 1, "next_sentence_label": 0, "example_id": 0}
+EMPTY = {
+    "input_ids": [],
+    "token_type_ids": [],
+    "reused": 0,
+    "direction": 1,
+    "next_sentence_label": -100,
+    "example_id": 0,
+}
 FEATURES = Features(
     {
         "input_ids": List(Value("int32")),
@@ -26,7 +33,7 @@ FEATURES = Features(
         "example_id": Value("int64"),
         "epoch_seed": Value("int64"),
         "row": Value("int64"),
-        "starts": Value("bool"),
+        "segment": Value("int64"),
     }
 )
 
@@ -37,6 +44,7 @@ def segment_dataset(
     *,
     max_length: int = 512,
     reuse_len: int | None = 256,
+    mem_len: int = 384,
     bidirectional: bool = True,
     num_rows: int,
     seed: int = 0,
@@ -55,9 +63,9 @@ def segment_dataset(
     With `bidirectional`, half of the blocks, drawn anew in each epoch, are read from the end (`direction` -1); the
     original reverses half of the rows instead.
 
-    Not as in the original: `b` is never taken from where the segment reads already, and where no sentence ends in the
-    room for `a` and `b`, a sentence is cut, so that the labels are balanced; the last segments of a block are shorter,
-    where the original drops the end of the text.
+    Not as in the original: `b` is never taken from where the segment reads already nor from the `mem_len` tokens
+    before, which are remembered; where no sentence ends in the room for `a` and `b`, a sentence is cut, so that the
+    labels are balanced; the last segments of a block are shorter, where the original drops the end of the text.
 
     Args:
         corpus (`Corpus`):
@@ -68,6 +76,8 @@ def segment_dataset(
             Tokens of a segment.
         reuse_len (`int` or `None`, defaults to 256):
             Tokens that the next segment remembers; leaves room for 5 more, or `None`.
+        mem_len (`int`, defaults to 384):
+            Most tokens that the model remembers.
         bidirectional (`bool`, defaults to `True`):
             Whether half of the text is read backwards.
         num_rows (`int`):
@@ -80,7 +90,7 @@ def segment_dataset(
     Returns:
         `datasets.IterableDataset` with the columns `input_ids`, `token_type_ids` (0 up to the first `<sep>`, then 1, 2
         for `<cls>`), `reused` (how many of the tokens are), `direction`, `next_sentence_label`, and `example_id`,
-        `epoch_seed`, `row` and `starts` of `row_stream`.
+        `epoch_seed`, `row` and `segment` of `row_stream`.
 
     Raises:
         ValueError: If an argument is out of range, or the tokenizer lacks a token.
@@ -89,7 +99,7 @@ def segment_dataset(
     if reuse_len is None:
         maker = ContinuousSegments(tokenizer, max_length, bidirectional)
     else:
-        maker = TwoPartSegments(tokenizer, max_length, reuse_len, bidirectional)
+        maker = TwoPartSegments(tokenizer, max_length, reuse_len, mem_len, bidirectional)
     return row_stream(
         corpus, maker, empty=EMPTY, features=FEATURES, seed=seed, num_shards=num_shards, num_rows=num_rows
     )
@@ -141,16 +151,21 @@ class TwoPartSegments:
         tokenizer (`PreTrainedTokenizerBase`): The tokenizer.
         max_length (`int`): Tokens of a segment.
         reuse_len (`int`): Of these, tokens that the next segment remembers.
+        mem_len (`int`): Most tokens that the model remembers.
         bidirectional (`bool`): Whether half of the blocks are read from the end.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int, reuse_len: int, bidirectional: bool):
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, max_length: int, reuse_len: int, mem_len: int, bidirectional: bool
+    ):
         for name in ("cls_token", "sep_token"):
             if getattr(tokenizer, name) is None:
                 raise ValueError(f"the tokenizer must have a {name}, got {type(tokenizer).__name__} without one")
         if not 1 <= reuse_len <= max_length - 5:
             raise ValueError(f"reuse_len must be from 1 to max_length - 5 = {max_length - 5}, got {reuse_len}")
-        self.tokenizer, self.bidirectional = tokenizer, bidirectional
+        if mem_len < 0:
+            raise ValueError(f"mem_len must be at least 0, got {mem_len}")
+        self.tokenizer, self.bidirectional, self.mem_len = tokenizer, bidirectional, mem_len
         self.reuse_len, self.space = reuse_len, max_length - reuse_len - 3
 
     def __call__(self, block: Block, generator: np.random.Generator) -> Iterator[dict[str, Any]]:
@@ -173,13 +188,14 @@ class TwoPartSegments:
         end = text.next_start(min(middle + self.space, len(text)))
         cuts = text.starts_within(middle, min(middle + self.space, len(text)))
         cut = int(generator.choice(cuts)) if len(cuts) else end
-        elsewhere = np.concatenate([text.starts[text.starts < begin], text.starts[text.starts >= end]])
+        known = begin - self.mem_len
+        elsewhere = np.concatenate([text.starts[text.starts < known], text.starts[text.starts >= end]])
         is_other = bool(len(elsewhere) and generator.integers(2))
         if is_other:
             second_begin = int(generator.choice(elsewhere))
             second_end = text.next_start(second_begin + max(1, self.space - (cut - middle)))
-            if second_begin < begin:
-                second_end = min(second_end, begin)
+            if second_begin < known:
+                second_end = min(second_end, known)
         else:
             if cut == end:  # no sentence ends within the space
                 cut = int(generator.integers(middle + 1, min(end, middle + self.space)))

@@ -51,8 +51,9 @@ class XLNetArguments:
         default=None,
         metadata=describe("Tokens ordered among each other; by default each part of a segment as a whole."),
     )
-    max_ngram: int = field(
-        default=5, metadata=describe("Longest span that is predicted, in words; 0 predicts single tokens.")
+    max_ngram: int | None = field(
+        default=None,
+        metadata=describe("Longest span that is predicted, in words, by default 5; 0 predicts single tokens."),
     )
     bidirectional: bool = field(default=True, metadata=describe("Read half of the text backwards."))
     next_sentence: bool = field(
@@ -68,16 +69,17 @@ class XLNetArguments:
         require(self, ("objective",), lambda value: value in choices, "permutation, masked or causal")
         sizes = ("mem_len", "reuse_len", "num_predict", "perm_size")
         require(self, sizes, lambda value: value is None or value >= 1, "at least 1")
-        require(self, ("max_ngram",), lambda value: value >= 0, "at least 0")
+        require(self, ("max_ngram",), lambda value: value is None or value >= 0, "at least 0")
         require(self, ("layer_decay",), lambda value: 0 < value <= 1, "above 0 and at most 1")
-        if self.objective != "causal":
-            return
-        given = [name for name in ("reuse_len", "num_predict", "perm_size") if getattr(self, name) is not None]
-        given += ["next_sentence"] if self.next_sentence else []
-        if given:
-            raise ValueError(
-                f"--objective causal predicts all tokens of one passage, so it does not go with --{', --'.join(given)}"
-            )
+        spans = ("reuse_len", "num_predict", "perm_size", "max_ngram", "next_sentence")
+        self._refuse(not self.memory, "--memory false", "mem_len")
+        self._refuse(self.objective == "masked", "--objective masked, which has no order", "perm_size")
+        self._refuse(self.objective == "causal", "--objective causal, which predicts all tokens of a passage", *spans)
+
+    def _refuse(self, is_pointless: bool, reason: str, *names: str) -> None:
+        given = [f"--{name}" for name in names if getattr(self, name) not in (None, False)]
+        if is_pointless and given:
+            raise ValueError(f"{', '.join(given)} does not go with {reason}")
 
 
 class XLNetObjective(Objective):
@@ -106,22 +108,22 @@ class XLNetObjective(Objective):
         else:
             model = load_pretrained(LineageXLNetForPreTraining, path, **self._own_fields())
         require_vocabulary(model.config, self.tokenizer)
-        return model
+        return self._prepared(model)
 
     def load_model(self, folder: str) -> PreTrainedModel:
         """As in `Objective`."""
-        return LineageXLNetForPreTraining.from_pretrained(folder, dtype=torch.float32)
+        return self._prepared(LineageXLNetForPreTraining.from_pretrained(folder, dtype=torch.float32))
 
     def train_dataset(self, num_shards: int) -> IterableDataset:
         """As in `Objective`."""
-        return self._dataset(self.train_corpus(), num_shards, self.settings.per_device_train_batch_size)
+        rows = self.settings.per_device_train_batch_size
+        return self._dataset(self.train_corpus(num_shards * rows), num_shards, rows)
 
     def validation_datasets(self, num_shards: int) -> dict[str, IterableDataset]:
         """As in `Objective`; the name is that of the objective."""
-        corpus = self.validation_corpus()
-        if corpus is None:
-            return {}
-        return {self.own.objective: self._dataset(corpus, num_shards, self.settings.per_device_eval_batch_size)}
+        rows = self.settings.per_device_eval_batch_size
+        corpus = self.validation_corpus(num_shards * rows)
+        return {} if corpus is None else {self.own.objective: self._dataset(corpus, num_shards, rows)}
 
     def collator(self) -> Callable[[list[dict[str, Any]]], Inputs]:
         """As in `Objective`."""
@@ -132,7 +134,7 @@ class XLNetObjective(Objective):
             self.own.objective,
             num_predict=self.own.num_predict,
             perm_size=self.own.perm_size,
-            max_ngram=self.own.max_ngram,
+            max_ngram=5 if self.own.max_ngram is None else self.own.max_ngram,
             next_sentence=self.own.next_sentence,
             seed=self.settings.seed,
         )
@@ -141,7 +143,7 @@ class XLNetObjective(Objective):
         """As in `Objective`."""
         counts = {"prediction_loss": (inputs["labels"] != IGNORED).sum()}
         if self.own.next_sentence:
-            counts["next_sentence_loss"] = _has_text(inputs).sum()
+            counts["next_sentence_loss"] = (inputs["next_sentence_label"] != IGNORED).sum()
         return counts
 
     def losses(self, model: nn.Module, inputs: Inputs, carried: Any) -> tuple[dict[str, torch.Tensor], Any]:
@@ -159,9 +161,9 @@ class XLNetObjective(Objective):
         predicted = labels != IGNORED
         sums = _sums("prediction", outputs.logits[predicted], labels[predicted])
         if self.own.next_sentence:
-            has_text = _has_text(inputs)
-            labels = inputs["next_sentence_label"][has_text]
-            sums |= _sums("next_sentence", outputs.next_sentence_logits[has_text], labels)
+            labels = inputs["next_sentence_label"]
+            has_text = labels != IGNORED
+            sums |= _sums("next_sentence", outputs.next_sentence_logits[has_text], labels[has_text])
         return sums, carried
 
     def summarize(self, sums: dict[str, float], name: str) -> dict[str, float]:
@@ -187,18 +189,19 @@ class XLNetObjective(Objective):
 
     def _forward(self, model: nn.Module, inputs: Inputs, carried: Any) -> tuple[Any, Any]:
         inputs = dict(inputs)
-        rows, starts = inputs.pop("rows"), inputs.pop("starts")
-        if self.own.next_sentence:
-            label = inputs["next_sentence_label"]
-            inputs["next_sentence_label"] = label.where(inputs["attention_mask"].any(1), IGNORED)
+        place = inputs.pop("rows"), inputs.pop("segment_numbers")
         if not self.own.memory:
             return model(**inputs, use_mems=False), None
-        weight = next(model.parameters())
         memory = RowMemory(getattr(model, "module", model).config)
         memory.load_state_dict(carried or {})
-        outputs = model(**inputs, **memory.inputs(rows, starts, weight))
-        memory.update(rows, outputs)
+        outputs = model(**inputs, **memory.inputs(*place, like=next(model.parameters())))
+        memory.update(*place, outputs)
         return outputs, memory.state_dict()
+
+    def _prepared(self, model: LineageXLNetForPreTraining) -> LineageXLNetForPreTraining:
+        """Freezes what the objective has no use for, as processes would wait for its gradient."""
+        model.transformer.mask_emb.requires_grad_(self.own.objective == "permutation")
+        return model
 
     def _dataset(self, corpus: Corpus, num_shards: int, num_rows: int) -> IterableDataset:
         return segment_dataset(
@@ -206,6 +209,7 @@ class XLNetObjective(Objective):
             self.tokenizer,
             max_length=self.settings.max_length,
             reuse_len=self.reuse_len,
+            mem_len=self.mem_len,
             bidirectional=self.own.bidirectional,
             num_rows=num_rows,
             seed=self.settings.seed,
@@ -232,11 +236,6 @@ class XLNetObjective(Objective):
             "eos_token_id": tokenizer.eos_token_id,
         }
         return LineageXLNetConfig(**{**own, **given, **decided})
-
-
-def _has_text(inputs: Inputs) -> torch.Tensor:
-    """Which rows of a batch are not empty."""
-    return inputs["attention_mask"].any(1)
 
 
 def _sums(name: str, logits: torch.Tensor, labels: torch.Tensor) -> dict[str, Any]:

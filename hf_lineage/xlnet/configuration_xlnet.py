@@ -74,7 +74,7 @@ class LineageXLNetConfig(PreTrainedConfig):
     """
 
     model_type = "lineage_xlnet"
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["mems", "mems_mask"]
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["mems", "mems_mask", "prediction_loss", "next_sentence_loss"]
     attribute_map: ClassVar[dict[str, str]] = {
         "n_token": "vocab_size",
         "hidden_size": "d_model",

@@ -15,6 +15,7 @@ from hf_lineage import (
     LineageAlbertForTokenClassification,
     LineageAlbertModel,
 )
+from hf_lineage.albert import layers_albert
 from hf_lineage.albert.packing_albert import PackedSequences, lengths_from_positions
 
 LENGTHS = st.lists(st.integers(1, 7), min_size=1, max_size=5)
@@ -24,6 +25,15 @@ MODES = {
     "pre-LN": {"layer_norm_position": "pre"},
 }
 IMPLEMENTATIONS = ["sdpa", "eager"]
+# How attention runs on a packed row: sequences padded in one call, as on a GPU, or one by one
+LONG_SEQUENCES = {"padded": 10**6, "one by one": 0}
+
+
+@pytest.fixture(autouse=True, params=LONG_SEQUENCES)
+def way(request, monkeypatch):
+    """Every test runs both ways."""
+    monkeypatch.setattr(layers_albert, "_LONG_SEQUENCE", LONG_SEQUENCES[request.param])
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -422,3 +432,40 @@ def test_labels_on_padding_without_it(sparse_prediction, models):
     expected = model(**batch).logits.flatten(0, 1)[(labels != -100).flatten()]
     expected = torch.nn.functional.cross_entropy(expected, labels[labels != -100])
     torch.testing.assert_close(model(**batch, labels=labels, sparse_prediction=sparse_prediction).loss, expected)
+
+
+def test_calls_of_attention(way, models, monkeypatch):
+    """One for each sequence and layer, or one for each layer; what is recorded is padded."""
+    calls = []
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def count(*arguments, **options):
+        calls.append(arguments[0].shape[0])
+        return attend(*arguments, **options)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", count)
+    model, batch = models(), padded_batch([5, 3, 7])
+    layers = model.config.num_hidden_layers
+    model(**packed_batch(batch))
+    assert calls == {"padded": [3], "one by one": [1, 1, 1]}[way] * layers
+    calls.clear()
+    monkeypatch.setattr(torch.jit, "is_tracing", lambda: True)
+    model(**packed_batch(batch))
+    assert calls == [3] * layers
+
+
+def test_short_sequences_are_padded(models, monkeypatch):
+    monkeypatch.undo()
+    packed = PackedSequences.from_lengths(torch.tensor([15, 16]))
+    block, inputs = models().attention_blocks[0], torch.zeros(1, 31, 16)
+    assert not block._takes_one_by_one(packed, inputs)
+    assert block._takes_one_by_one(PackedSequences.from_lengths(torch.tensor([15, 17])), inputs)
+
+
+@pytest.mark.parametrize("form", ["cu_seq_lens_q", "padding_free"])
+def test_export_refuses_what_it_cannot_follow(form, models):
+    batch = padded_batch([5, 3])
+    model = models(padding_free=form == "padding_free")
+    inputs = batch if form == "padding_free" else packed_batch(batch)
+    with pytest.raises(Exception, match=r"torch\.export needs padded batches"):
+        torch.export.export(model, (), kwargs=dict(inputs))

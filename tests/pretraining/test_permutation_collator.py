@@ -15,9 +15,9 @@ def segments(number, bidirectional=True, lengths=((5, 9, 4, 7, 6, 8),) * 14):
     """Segments as a row stream gives them, of one block after the other."""
     found = []
     for seed in range(number):
-        maker = TwoPartSegments(TOKENIZER, LENGTH, REUSED, bidirectional)
+        maker = TwoPartSegments(TOKENIZER, LENGTH, REUSED, 0, bidirectional)
         for example in maker(make_block(lengths), np.random.default_rng(seed)):
-            found.append({**example, "row": len(found), "starts": False, "epoch_seed": 0, "example_id": len(found)})
+            found.append({**example, "row": len(found), "segment": 0, "epoch_seed": 0, "example_id": len(found)})
     return found[:number]
 
 
@@ -69,11 +69,12 @@ def seed_length(row):
 
 
 def test_an_empty_example_has_nothing():
-    nothing = {**EMPTY, "row": 5, "starts": False, "epoch_seed": 0}
+    nothing = {**EMPTY, "row": 5, "segment": -1, "epoch_seed": 0}
     for objective in ("permutation", "masked", "causal"):
         batch = collate([nothing, nothing], objective=objective)
         assert not batch["attention_mask"].any()
         assert (batch["labels"] == -100).all()
+    assert collate([nothing], next_sentence=True)["next_sentence_label"].tolist() == [-100]
 
 
 def test_masks_are_the_permutations_of_each_part():
@@ -153,7 +154,7 @@ def test_masked_hides_the_same_targets():
 def test_causal_predicts_each_token_from_those_before():
     maker = ContinuousSegments(TOKENIZER, LENGTH, True)
     examples = [
-        {**each, "row": 0, "starts": False, "epoch_seed": 0}
+        {**each, "row": 0, "segment": 0, "epoch_seed": 0}
         for each in maker(make_block([[9] * 40]), np.random.default_rng(0))
     ]
     batch = DataCollatorForPermutationLM(TOKENIZER, LENGTH, objective="causal")(examples)

@@ -56,6 +56,20 @@ def test_spans_are_whole_words_of_the_lengths_that_the_paper_has():
         assert abs(counts[n] - expected) < 3 * math.sqrt(expected) + 0.02 * total, (n, counts[n], expected)
 
 
+@pytest.mark.parametrize("pieces", [(1,), (1, 2), (1, 2, 3), (3,)])
+def test_every_place_is_predicted_as_often(pieces):
+    """Whatever the words, the end of a text is a target as often as its beginning."""
+    generator = np.random.default_rng(0)
+    draws, tokens = 1500, 128
+    counts = np.zeros(tokens)
+    for _ in range(draws):
+        starts = words(generator.choice(pieces, size=tokens).tolist())[:tokens]
+        counts += sample_targets(starts, np.ones(tokens, dtype=bool), tokens // 6, generator)
+    by_eighth = counts.reshape(8, -1).mean(1) / draws
+    # the first tokens have no context before them from which a span could reach them; the others are within 15 %
+    assert (abs(by_eighth / (tokens // 6 / tokens) - 1) < 0.15).all(), by_eighth
+
+
 def test_a_span_does_not_reach_over_a_special_token():
     starts, allowed = np.ones(9, dtype=bool), np.ones(9, dtype=bool)
     allowed[4] = False

@@ -87,11 +87,37 @@ def test_evaluation_in_the_middle_changes_nothing(folder: Path, whole: dict):
     assert_same_weights(weights(folder, "evaluated"), weights(folder, "whole"))
 
 
-def test_several_processes_and_workers(folder: Path):
-    assert run_processes(folder, 2, output="two", **COMMON, dataloader_num_workers=1, max_steps=6) == [0, 0]
-    assert run(folder, "one", **COMMON, max_steps=6)
-    counts = [results(folder, name)["validation"]["first"]["validation"]["permutation"] for name in ("one", "two")]
-    assert counts[0]["prediction_count"] == counts[1]["prediction_count"]
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_several_processes_and_workers(folder: Path, objective: str):
+    settings = {**COMMON, "objective": objective, "max_steps": 6, "dataloader_num_workers": 1}
+    assert run_processes(folder, 2, output=f"two-{objective}", **settings) == [0, 0]
+    assert run(folder, f"one-{objective}", **settings)
+    for when in ("first", "last"):
+        one, two = (
+            results(folder, f"{name}-{objective}")["validation"][when]["validation"][objective]
+            for name in ("one", "two")
+        )
+        # blocks, and with them what is remembered, are others; the text is the same
+        assert abs(one["prediction_count"] / two["prediction_count"] - 1) < 0.1
+        assert one["prediction_loss"] == pytest.approx(two["prediction_loss"], abs=0.3)
+
+
+def test_what_an_objective_does_not_use_is_frozen(make_objective):
+    """Or several processes would wait for its gradient."""
+    for objective in OBJECTIVES:
+        made = make_objective({"objective": objective}, per_device_train_batch_size=4)
+        model = made.create_model()
+        losses, _ = made.losses(model, batches(made, 1)[0], None)
+        sum(losses.values()).backward()
+        for name, parameter in model.named_parameters():
+            assert (parameter.grad is None) != parameter.requires_grad, name
+
+
+def test_there_are_blocks_for_all_rows(make_objective):
+    objective = make_objective()
+    few, many = objective.train_corpus(1), objective.train_corpus(32)
+    assert few.block_size > many.block_size >= 2048
+    assert sum(1 for _ in few) == sum(1 for _ in many)
 
 
 def test_memory_is_carried_row_by_row(make_objective):
@@ -191,9 +217,12 @@ def test_layers_without_weights_of_their_own_are_refused():
     ("settings", "message"),
     [
         ({"objective": "sideways"}, "invalid choice: 'sideways' (choose from 'permutation', 'masked', 'causal')"),
-        ({"objective": "causal", "reuse_len": 4}, "does not go with --reuse_len"),
-        ({"objective": "causal", "next_sentence": True}, "does not go with --next_sentence"),
+        ({"objective": "causal", "reuse_len": 4}, "--reuse_len does not go with --objective causal"),
+        ({"objective": "causal", "next_sentence": True}, "--next_sentence does not go with --objective causal"),
         ({"reuse_len": 30}, "reuse_len must be from 1 to max_length - 5 = 27, got 30"),
+        ({"objective": "causal", "max_ngram": 0}, "--max_ngram does not go with"),
+        ({"objective": "masked", "perm_size": 4}, "--perm_size does not go with"),
+        ({"memory": False, "mem_len": 4}, "--mem_len does not go with --memory false"),
         ({"perm_size": 5}, "perm_size must divide both parts"),
         ({"num_predict": 40}, "num_predict must be from 1 to max_length = 32"),
         ({"layer_decay": 0}, "layer_decay must be above 0"),

@@ -10,8 +10,7 @@ from torch.utils.data import DataLoader
 from hf_lineage.pretraining.corpus import Corpus
 from hf_lineage.pretraining.row_stream import row_stream
 
-NAMES = ("block", "number", "draw", "epoch_seed", "row")
-FEATURES = Features({**{name: Value("int64") for name in NAMES}, "starts": Value("bool")})
+FEATURES = Features({name: Value("int64") for name in ("block", "number", "draw", "epoch_seed", "row", "segment")})
 EMPTY = {"block": -1, "number": -1, "draw": -1}
 DOCUMENTS = 40
 
@@ -63,9 +62,8 @@ def test_each_row_reads_block_after_block(corpus, num_rows):
         assert read[: len(texts)] == texts  # empty ones come last
         for example, after in pairwise(texts):
             goes_on = (example["block"], example["number"] + 1) == (after["block"], after["number"])
-            assert goes_on != after["starts"]
-            assert after["starts"] == (after["number"] == 0)
-        assert not any(example["starts"] for example in read[len(texts) :])
+            assert goes_on == (after["segment"] == example["segment"] + 1)
+        assert all(example["segment"] == example["number"] for example in read)
     assert len({example["row"] for example in examples}) == num_rows
 
 

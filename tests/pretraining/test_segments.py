@@ -72,10 +72,10 @@ def sublist(part, text):
 
 
 @settings(deadline=None, max_examples=200)
-@given(DOCUMENTS, st.integers(1, 20), st.integers(5, 20), st.booleans(), st.integers(0, 2**31))
-def test_the_layout(lengths, reuse_len, rest, bidirectional, seed):
+@given(DOCUMENTS, st.integers(1, 20), st.integers(5, 20), st.integers(0, 30), st.booleans(), st.integers(0, 2**31))
+def test_the_layout(lengths, reuse_len, rest, mem_len, bidirectional, seed):
     block = make_block(lengths)
-    maker = TwoPartSegments(TOKENIZER, reuse_len + rest, reuse_len, bidirectional)
+    maker = TwoPartSegments(TOKENIZER, reuse_len + rest, reuse_len, mem_len, bidirectional)
     examples = list(maker(block, np.random.default_rng(seed)))
     text = text_of(block, examples[0]["direction"] if examples else 1)
     assert bool(examples) == (len(text) >= 3)
@@ -93,7 +93,7 @@ def test_the_layout(lengths, reuse_len, rest, bidirectional, seed):
         if example["next_sentence_label"] == 0:
             assert place in (None, middle + len(first)) or len(first) + len(second) == rest - 3
         elif place is not None:
-            assert place >= middle + len(first) or place + len(second) <= begin
+            assert place >= middle + len(first) or place + len(second) <= begin - mem_len
         begin = middle
     # what is left is in the last segment, or not enough for another
     assert len(text) < 3 or len(text) - begin <= reuse_len + 1
@@ -117,7 +117,7 @@ def test_labels_and_directions_are_balanced():
     labels, directions = [], []
     for seed in range(300):
         block = make_block([[7, 4, 9, 3, 8, 12, 6]] * 4)
-        examples = list(TwoPartSegments(TOKENIZER, 40, 16, True)(block, np.random.default_rng(seed)))
+        examples = list(TwoPartSegments(TOKENIZER, 40, 16, 0, True)(block, np.random.default_rng(seed)))
         labels += [example["next_sentence_label"] for example in examples]
         directions.append(examples[0]["direction"] > 0)
     assert abs(np.mean(labels) - 0.5) < 3 * 0.5 / len(labels) ** 0.5
@@ -129,7 +129,7 @@ def test_sentences_end_where_passages_do_if_they_can():
     block = make_block([[5] * 30])
     text = text_of(block, 1)
     for seed in range(20):
-        for example in TwoPartSegments(TOKENIZER, 64, 16, False)(block, np.random.default_rng(seed)):
+        for example in TwoPartSegments(TOKENIZER, 64, 16, 24, False)(block, np.random.default_rng(seed)):
             _, first, second = parts_of(example)
             if len(first) + len(second) < 64 - 16 - 3:
                 for part in (first, *([] if example["next_sentence_label"] else [second])):
@@ -146,7 +146,7 @@ def test_a_tokenizer_without_an_end_of_documents():
 def test_the_dataset_and_its_epochs(tmp_path):
     (tmp_path / "a.txt").write_text("\n\n".join(f"{n} {n + 1} {n + 2}\n{n + 3} {n + 4}" for n in range(0, 590, 5)))
     dataset = segment_dataset(
-        Corpus(tmp_path, block_size=300), TOKENIZER, max_length=20, reuse_len=8, num_rows=2, num_shards=2
+        Corpus(tmp_path, block_size=300), TOKENIZER, max_length=20, reuse_len=8, mem_len=8, num_rows=2, num_shards=2
     )
     first = list(dataset)
     dataset.set_epoch(1)
@@ -161,6 +161,7 @@ def test_the_dataset_and_its_epochs(tmp_path):
     [
         ({"reuse_len": 16}, "reuse_len must be from 1 to max_length - 5 = 15, got 16"),
         ({"reuse_len": 0}, "reuse_len must be from 1"),
+        ({"reuse_len": 8, "mem_len": -1}, "mem_len must be at least 0, got -1"),
         ({"reuse_len": None, "max_length": 0}, "max_length must be at least 1, got 0"),
     ],
 )

@@ -27,7 +27,8 @@ def test_without_a_head_for_the_next_sentence(build, batch):
     model = build("ForPreTraining")
     assert not [name for name, _ in model.named_parameters() if "next_sentence" in name]
     outputs = model(**batch)
-    assert outputs.next_sentence_logits is None and outputs.next_sentence_loss is None
+    assert outputs.next_sentence_logits is None
+    assert outputs.next_sentence_loss is None
     assert outputs.loss == outputs.prediction_loss
     with pytest.raises(ValueError, match=r"needs a model with config.next_sentence=True"):
         model(**batch, next_sentence_label=torch.tensor([0, 1, 0, 1]))
