@@ -583,6 +583,12 @@ BAD_LABELS = {
     ),
     "a class of sentences too many": ("ForSequenceClassification", {"labels": ZEROS + 2}, "labels must"),
     "classes of another batch": ("ForSequenceClassification", {"labels": torch.zeros(3).long()}, "labels must"),
+    "a list of classes": ("ForSequenceClassification", {"labels": [0, 1]}, "labels must be a tensor .* got list"),
+    "one float a row where there are two labels": (
+        "ForSequenceClassification",
+        {"labels": torch.zeros(2)},
+        r"labels must be a tensor of shape \(2, 2\) .*, got \(2,\)",
+    ),
     "a negative position": ("ForQuestionAnswering", {"start_positions": ZEROS - 1, "end_positions": ZEROS}, "start"),
     "float positions": ("ForQuestionAnswering", {"start_positions": ZEROS.float(), "end_positions": ZEROS}, "start"),
     "positions of another batch": (
@@ -592,6 +598,12 @@ BAD_LABELS = {
     ),
     "only one position": ("ForQuestionAnswering", {"start_positions": ZEROS}, "end_positions"),
 }
+
+
+def test_values_of_another_batch_are_refused(tiny):
+    model = LineageAlbertForSequenceClassification(tiny(num_labels=1))
+    with pytest.raises(ValueError, match=r"labels must be a tensor of shape \(2,\) .*, got \(3,\)"):
+        model(torch.randint(4, 60, (2, 6)), labels=torch.zeros(3))
 
 
 @pytest.mark.parametrize("case", BAD_LABELS)
