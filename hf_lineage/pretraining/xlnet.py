@@ -36,7 +36,11 @@ class XLNetArguments:
     )
     memory: bool = field(default=True, metadata=describe("Remember the segments before."))
     mem_len: int | None = field(
-        default=None, metadata=describe("Most tokens remembered; by default three quarters of --max_length.")
+        default=None,
+        metadata=describe(
+            "Most tokens remembered, by default three quarters of --max_length; with or without memory, second passages "
+            "that do not follow the first are not taken from these."
+        ),
     )
     reuse_len: int | None = field(
         default=None,
@@ -72,7 +76,6 @@ class XLNetArguments:
         require(self, ("max_ngram",), lambda value: value is None or value >= 0, "at least 0")
         require(self, ("layer_decay",), lambda value: 0 < value <= 1, "above 0 and at most 1")
         spans = ("reuse_len", "num_predict", "perm_size", "max_ngram", "next_sentence")
-        self._refuse(not self.memory, "--memory false", "mem_len")
         self._refuse(self.objective == "masked", "--objective masked, which has no order", "perm_size")
         self._refuse(self.objective == "causal", "--objective causal, which predicts all tokens of a passage", *spans)
 

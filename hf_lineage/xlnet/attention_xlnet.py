@@ -127,7 +127,10 @@ def _window(positions: torch.Tensor, tokens: int, keys: int) -> torch.Tensor:
 def relative_attention(inputs: RelativeInputs, layout: RelativeLayout, dropout: float = 0.0) -> torch.Tensor:
     """The `(batch, heads, queries, head size)` vectors of `relative_attention_reference`."""
     if torch.compiler.is_compiling():
-        return _attend(inputs, layout, relative_bias(inputs, layout), dropout)
+        bias = relative_bias(inputs, layout) * _scale(inputs)
+        if layout.visible is not None:
+            bias = bias.masked_fill(~layout.visible, _lowest(bias.dtype))
+        return _attend(inputs, layout, bias, dropout)
     # one number of torch's generator stands for all that is dropped, so that the backward pass can draw it again
     seed = int(torch.randint(2**31, ())) if dropout else 0
     return _RelativeAttention.apply(*_fields(inputs), layout, dropout, seed)
@@ -145,15 +148,20 @@ def _fields(inputs: RelativeInputs) -> tuple[torch.Tensor | None, ...]:
 
 
 def _attend(inputs: RelativeInputs, layout: RelativeLayout, bias: torch.Tensor, dropout: float = 0.0) -> torch.Tensor:
-    scale = inputs.content_query.shape[-1] ** -0.5
-    bias = bias * scale
-    if layout.visible is not None:
-        # half the smallest number: the score of the content is added to it, and the sum must be finite
-        bias = bias.masked_fill(~layout.visible, torch.finfo(bias.dtype).min / 2)
+    """Attention with a bias that is scaled already, and has no value that matters where nothing is seen."""
     output = F.scaled_dot_product_attention(
-        inputs.content_query, inputs.key, inputs.value, attn_mask=bias, dropout_p=dropout, scale=scale
+        inputs.content_query, inputs.key, inputs.value, attn_mask=bias, dropout_p=dropout, scale=_scale(inputs)
     )
     return _without_empty_rows(output, layout)
+
+
+def _scale(inputs: RelativeInputs) -> float:
+    return inputs.content_query.shape[-1] ** -0.5
+
+
+def _lowest(dtype: torch.dtype) -> float:
+    # half the smallest number: the score of the content is added to it, and the sum must be finite
+    return torch.finfo(dtype).min / 2
 
 
 def _softmax(scores: torch.Tensor) -> torch.Tensor:
@@ -175,6 +183,7 @@ class _Block:
         self.rows = slice(start, stop)
         self.layout = layout.rows(start, stop)
         self.keys = inputs.key.shape[2]
+        self.scale = _scale(inputs)
         segments = inputs.segment_scores
         # keys + rows - 1 distances for consecutive tokens, all of them for queries anywhere
         if self.layout.positions is None:
@@ -193,39 +202,60 @@ class _Block:
         )
 
     def bias(self) -> torch.Tensor:
-        """The position and the segment term of these queries, before the scale."""
-        scores = self.inputs.position_query @ self.inputs.relative_key.transpose(-1, -2)
+        """The position and the segment term of these queries, scaled, and what hides the keys that are not seen.
+
+        Less a number for each query, the score of its own segment, which the softmax does not notice.
+        """
+        scores = _products(self.inputs.position_query * self.scale, self.inputs.relative_key)
         if self.window_index is None:
             bias = self._in_place(scores)
         else:
             bias = scores.gather(-1, self.window_index.expand(*scores.shape[:3], -1))
-        if self.inputs.segment_scores is None or self.layout.other_segment is None:
-            return bias
-        same, other = self.inputs.segment_scores.split(1, -1)
-        return bias + torch.where(self.layout.other_segment, other, same)
+        if self.inputs.segment_scores is not None and self.layout.other_segment is not None:
+            same, other = (self.inputs.segment_scores * self.scale).split(1, -1)
+            bias.addcmul_(self.layout.other_segment.to(bias.dtype), other - same)
+        if self.layout.visible is not None:
+            bias.masked_fill_(~self.layout.visible, _lowest(bias.dtype))
+        return bias
 
     def probabilities(self) -> torch.Tensor:
         """Those of these queries, before dropout."""
-        scale = self.inputs.content_query.shape[-1] ** -0.5
-        scores = torch.add(self.bias(), self.inputs.content_query @ self.inputs.key.transpose(-1, -2)).mul_(scale)
-        if self.layout.visible is not None:
-            scores.masked_fill_(~self.layout.visible, torch.finfo(scores.dtype).min)
-        return _softmax(scores)
+        content = self.inputs.content_query @ self.inputs.key.transpose(-1, -2)
+        return _softmax(content.mul_(self.scale).add_(self.bias()))
 
-    def position_gradient(self, bias_gradient: torch.Tensor) -> torch.Tensor:
-        """The gradient of the scores of the window, from that of the bias."""
-        shape = (*bias_gradient.shape[:3], self.inputs.relative_key.shape[2])
+    def position_gradients(self, bias_gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The gradients of the position queries and of the window of relative keys, from that of the bias."""
+        relative_key = self.inputs.relative_key
+        shape = (*bias_gradient.shape[:3], relative_key.shape[2])
         gradient = bias_gradient.new_zeros(shape)
         if self.window_index is None:
             self._in_place(gradient).copy_(bias_gradient)
-            return gradient
-        return gradient.scatter_(-1, self.window_index.expand_as(bias_gradient), bias_gradient)
+        else:
+            gradient.scatter_(-1, self.window_index.expand_as(bias_gradient), bias_gradient)
+        if len(relative_key) == len(gradient):
+            return gradient @ relative_key, gradient.transpose(-1, -2) @ self.inputs.position_query
+        by_head, queries = (_by_head(values) for values in (gradient, self.inputs.position_query))
+        d_query = (by_head @ relative_key[0]).unflatten(1, (shape[0], shape[2])).transpose(0, 1)
+        return d_query, (by_head.transpose(-1, -2) @ queries)[None]
 
     def _in_place(self, scores: torch.Tensor) -> torch.Tensor:
         """A view of consecutive queries' scores in which column `j` is key `j`."""
         batch, heads, rows, window = scores.shape
-        strides = (heads * rows * window, rows * window, window - 1, 1)
+        strides = (*scores.stride()[:2], window - 1, 1)
         return scores.as_strided((batch, heads, rows, self.keys), strides, rows - 1)
+
+
+def _by_head(values: torch.Tensor) -> torch.Tensor:
+    """`(batch, heads, rows, width)` -> `(heads, batch * rows, width)`."""
+    return values.transpose(0, 1).flatten(1, 2)
+
+
+def _products(queries: torch.Tensor, relative_key: torch.Tensor) -> torch.Tensor:
+    """`(batch, heads, rows, window)` products, in one matrix product a head where all rows have the same keys."""
+    if len(relative_key) == len(queries):
+        return queries @ relative_key.transpose(-1, -2)
+    products = _by_head(queries) @ relative_key[0].transpose(-1, -2)
+    return products.unflatten(1, (queries.shape[0], queries.shape[2])).transpose(0, 1)
 
 
 class _RelativeAttention(torch.autograd.Function):
@@ -276,10 +306,8 @@ class _RelativeAttention(torch.autograd.Function):
                 other = (d_scores * block.layout.other_segment).sum(-1)
                 # a row of dS sums to zero
                 d_segments[:, :, rows] = torch.stack([-other, other], -1)
-            d_window = block.position_gradient(d_scores)
-            d_position[:, :, rows] = d_window @ block.inputs.relative_key
-            d_table = d_window.transpose(-1, -2) @ block.inputs.position_query
-            d_relative[:, :, block.window] += d_table if len(d_relative) == len(d_table) else d_table.sum(0, True)
+            d_position[:, :, rows], d_window = block.position_gradients(d_scores)
+            d_relative[:, :, block.window] += d_window
         return d_content, d_position, d_segments, d_key, d_value, d_relative, None, None, None
 
 

@@ -102,6 +102,11 @@ def test_several_processes_and_workers(folder: Path, objective: str):
         assert one["prediction_loss"] == pytest.approx(two["prediction_loss"], abs=0.3)
 
 
+def test_with_and_without_memory_the_text_is_the_same(make_objective):
+    with_memory, without = (make_objective({"memory": memory, "mem_len": 20}) for memory in (True, False))
+    assert list(with_memory.train_dataset(1)) == list(without.train_dataset(1))
+
+
 def test_what_an_objective_does_not_use_is_frozen(make_objective):
     """Or several processes would wait for its gradient."""
     for objective in OBJECTIVES:
@@ -222,7 +227,6 @@ def test_layers_without_weights_of_their_own_are_refused():
         ({"reuse_len": 30}, "reuse_len must be from 1 to max_length - 5 = 27, got 30"),
         ({"objective": "causal", "max_ngram": 0}, "--max_ngram does not go with"),
         ({"objective": "masked", "perm_size": 4}, "--perm_size does not go with"),
-        ({"memory": False, "mem_len": 4}, "--mem_len does not go with --memory false"),
         ({"perm_size": 5}, "perm_size must divide both parts"),
         ({"num_predict": 40}, "num_predict must be from 1 to max_length = 32"),
         ({"layer_decay": 0}, "layer_decay must be above 0"),
