@@ -1,5 +1,7 @@
 """What generation keeps of the tokens so far."""
 
+from collections.abc import Callable
+
 import torch
 
 
@@ -17,6 +19,7 @@ class LineageXLNetCache:
     def __init__(self) -> None:
         self.keys: list[torch.Tensor] = []
         self.values: list[torch.Tensor] = []
+        self._relative: dict[int, tuple[torch.Tensor, int]] = {}
         self.mask: torch.Tensor | None = None
         self.token_type_ids: torch.Tensor | None = None
         self.memory_length = 0
@@ -49,6 +52,32 @@ class LineageXLNetCache:
             self.values.append(value)
         self.keys[layer_index], self.values[layer_index] = key[:, :, :-1], value[:, :, :-1]
         return key, value
+
+    def update_relative(
+        self,
+        positions: torch.Tensor,
+        tokens: int,
+        layer_index: int,
+        project: Callable[[torch.Tensor], torch.Tensor],
+    ) -> torch.Tensor:
+        """A layer's projected positions, of which only distances are computed that were not there before.
+
+        Args:
+            positions: `(1 or batch, keys + tokens, d_model)`, the sinusoids of the distances from `keys` down.
+            tokens: How many of the keys are of this pass.
+            layer_index: Number of the layer.
+            project: Makes `(1 or batch, heads, distances, head size)` of `(1 or batch, distances, d_model)`.
+        """
+        keys = positions.shape[1] - tokens
+        known, known_tokens = self._relative.get(layer_index, (None, 0))
+        if known is None or known_tokens < tokens or len(positions) > 1:
+            found = project(positions)
+        else:
+            farther = max(0, keys - (known.shape[2] - known_tokens))
+            nearer = known[:, :, known.shape[2] - known_tokens - (keys - farther) :][:, :, : keys - farther + tokens]
+            found = torch.cat([project(positions[:, :farther]), nearer], 2) if farther else nearer
+        self._relative[layer_index] = found, tokens
+        return found
 
     def see(self, mask: torch.Tensor, token_type_ids: torch.Tensor | None, memory_length: int) -> None:
         """Notes `(batch, tokens)` masks and segments of all tokens so far; the last is left out, as of its keys.

@@ -60,7 +60,7 @@ class LineageXLNetRelativeAttention(nn.Module):
         memory: torch.Tensor | None,
         context: LayerContext,
         last: bool = False,
-    ) -> tuple[torch.Tensor | None, torch.Tensor | None, tuple[torch.Tensor, ...]]:
+    ) -> tuple[torch.Tensor, list[int], tuple[torch.Tensor, ...]]:
         """Runs both streams.
 
         Args:
@@ -71,46 +71,61 @@ class LineageXLNetRelativeAttention(nn.Module):
             last: Whether the content stream goes no further, so that only its keys and values are needed.
 
         Returns:
-            The two streams, `None` where there is none, and the probabilities of those that ran, if they are eager.
+            The streams that ran, one behind the other; their lengths; and their probabilities, if they are eager.
         """
         seen = content if memory is None else torch.cat([memory, content], 1)
         key, value = self._heads(self.k(seen)), self._heads(self.v(seen))
+        relative_key = self._relative_key(context)
         if context.cache is not None:
             key, value = context.cache.update(key, value, self.layer_index)
-        relative_key = self._heads(self.r(context.positions))
+        layouts, streams = [], []
+        for stream, layout in ((None if last else content, context.content), (query, context.query)):
+            if stream is not None and layout is not None:
+                layouts.append(layout)
+                streams.append(stream)
+        # both at once, so that weights are read once: what generation spends its time on
+        hidden_states = _joined(streams)
+        lengths = [stream.shape[1] for stream in streams]
+        vectors: list[torch.Tensor] = []
         probabilities: list[torch.Tensor] = []
-        output = None
-        if not last:
-            output = self._stream(content, context.content, key, value, relative_key, context.eager, probabilities)
-        if query is not None and context.query is not None:
-            query = self._stream(query, context.query, key, value, relative_key, context.eager, probabilities)
-        return output, query, tuple(probabilities)
+        for heads, layout in zip(self._heads(self.q(hidden_states)).split(lengths, 2), layouts, strict=True):
+            inputs = self._inputs(heads, layout, key, value, relative_key)
+            vectors.append(self._attend(inputs, layout, context.eager, probabilities).transpose(1, 2).flatten(2))
+        output = self.layer_norm(self.dropout(self.o(_joined(vectors))) + hidden_states)
+        return output, lengths, tuple(probabilities)
 
-    def _stream(
+    def _relative_key(self, context: LayerContext) -> torch.Tensor:
+        """`(1 or batch, heads, keys + tokens, head size)`, of which a cache has most."""
+        if context.cache is None or self.training:
+            return self._heads(self.r(context.positions))
+        return context.cache.update_relative(
+            context.positions, context.content.tokens, self.layer_index, lambda rows: self._heads(self.r(rows))
+        )
+
+    def _inputs(
         self,
-        hidden_states: torch.Tensor,
+        heads: torch.Tensor,
         layout: RelativeLayout,
         key: torch.Tensor,
         value: torch.Tensor,
         relative_key: torch.Tensor,
-        eager: bool,
-        probabilities: list[torch.Tensor],
-    ) -> torch.Tensor:
-        heads = self._heads(self.q(hidden_states))
+    ) -> RelativeInputs:
         segment_scores = None
         if layout.other_segment is not None:
             segment_scores = (heads + self.r_s_bias[:, None]) @ self.seg_embed.permute(1, 2, 0)
-        inputs = RelativeInputs(
+        return RelativeInputs(
             heads + self.r_w_bias[:, None], heads + self.r_r_bias[:, None], segment_scores, key, value, relative_key
         )
+
+    def _attend(
+        self, inputs: RelativeInputs, layout: RelativeLayout, eager: bool, probabilities: list[torch.Tensor]
+    ) -> torch.Tensor:
         dropout = self.attention_dropout if self.training else 0.0
-        if eager:
-            vectors, found = relative_attention_reference(inputs, layout, dropout)
-            probabilities.append(found)
-        else:
-            vectors = relative_attention(inputs, layout, dropout)
-        output = self.o(vectors.transpose(1, 2).flatten(2))
-        return self.layer_norm(self.dropout(output) + hidden_states)
+        if not eager:
+            return relative_attention(inputs, layout, dropout)
+        vectors, found = relative_attention_reference(inputs, layout, dropout)
+        probabilities.append(found)
+        return vectors
 
     def _heads(self, vectors: torch.Tensor) -> torch.Tensor:
         return vectors.unflatten(-1, (self.num_heads, self.head_size)).transpose(1, 2)
@@ -149,13 +164,20 @@ class LineageXLNetLayer(GradientCheckpointingLayer):
         context: LayerContext,
         last: bool = False,
     ) -> tuple[torch.Tensor | None, torch.Tensor | None, tuple[torch.Tensor, ...]]:
-        """Runs the layer; arguments and result are those of `LineageXLNetRelativeAttention`."""
-        output, query, probabilities = self.rel_attn(content, query, memory, context, last)
-        return (
-            None if output is None else self.ff(output),
-            None if query is None else self.ff(query),
-            probabilities,
-        )
+        """Runs the layer on the arguments of `LineageXLNetRelativeAttention`.
+
+        Returns:
+            The two streams, `None` where there is none, and the probabilities of those that ran, if they are eager.
+        """
+        hidden_states, lengths, probabilities = self.rel_attn(content, query, memory, context, last)
+        streams = self.ff(hidden_states).split(lengths, 1)
+        if query is None:
+            return streams[0], None, probabilities
+        return None if last else streams[0], streams[-1], probabilities
+
+
+def _joined(streams: list[torch.Tensor]) -> torch.Tensor:
+    return streams[0] if len(streams) == 1 else torch.cat(streams, 1)
 
 
 def activation(name: str) -> nn.Module:
