@@ -38,8 +38,8 @@ class XLNetArguments:
     mem_len: int | None = field(
         default=None,
         metadata=describe(
-            "Most tokens remembered, by default three quarters of --max_length; with or without memory, second passages "
-            "that do not follow the first are not taken from these."
+            "Most tokens remembered, by default three quarters of --max_length; with or without memory, second "
+            "passages that do not follow the first are not taken from these."
         ),
     )
     reuse_len: int | None = field(
@@ -80,7 +80,8 @@ class XLNetArguments:
         self._refuse(self.objective == "causal", "--objective causal, which predicts all tokens of a passage", *spans)
 
     def _refuse(self, is_pointless: bool, reason: str, *names: str) -> None:
-        given = [f"--{name}" for name in names if getattr(self, name) not in (None, False)]
+        # not by `in`: 0 equals False
+        given = [f"--{name}" for name in names if getattr(self, name) is not None and getattr(self, name) is not False]
         if is_pointless and given:
             raise ValueError(f"{', '.join(given)} does not go with {reason}")
 

@@ -145,7 +145,7 @@ def test_training_can_go_on_from_a_model_of_ours_and_from_bert(make_objective, t
     ("fields", "message"),
     [
         ({"hiden_size": 8}, "'hiden_size', which is no field of LineageAlbertConfig; did you mean 'hidden_size'"),
-        ({"sentence_objective": "nsp"}, "sentence_objective='nsp', but --sentence_objective is 'sop'"),
+        ({"sentence_objective": "nsp"}, "sentence_objective='nsp', but the settings make it 'sop'"),
         ({"vocab_size": 64}, "vocab_size=64, but the tokenizer has 65 tokens"),
         ({"max_position_embeddings": 31}, "--max_length is 32, but the model has max_position_embeddings=31"),
         ({"hidden_size": 7}, "hidden_size=7 must be a multiple of num_attention_heads=2"),
