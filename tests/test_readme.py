@@ -71,7 +71,7 @@ def test_ways_to_compute_without_padding_give_the_same(run):
     ("family", "settings"),
     [
         ("albert", {"max_minutes": 18, "sentence_objective": "sop"}),
-        ("xlnet", {"max_length": 64, "objective": "permutation", "memory": True}),
+        ("xlnet", {"max_length": 32, "objective": "permutation", "memory": True}),
     ],
 )
 def test_the_settings_in_the_documentation_are_settings(family, settings, tmp_path):
