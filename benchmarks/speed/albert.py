@@ -5,7 +5,6 @@ transformers' classes run with their defaults otherwise (sdpa attention, `gelu_n
 """
 
 import math
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,7 @@ from transformers import (
 )
 
 from benchmarks.speed.cases import Case, Workload, largest_difference, relative_difference
-from benchmarks.speed.twins import Batch, gradients_as_transformers, training_step
+from benchmarks.speed.twins import Batch, gradients_as_transformers, own_twin, training_step
 from hf_lineage import LineageAlbertForPreTraining, LineageAlbertModel
 
 IGNORED = -100  # a label that is not predicted
@@ -151,15 +150,7 @@ def _twins(
     """A model of transformers with random weights, biases and LayerNorms included, and ours with the same."""
     torch.manual_seed(0)
     peer = peer_class(config)
-    with torch.no_grad():
-        for parameter in peer.parameters():
-            if parameter.dim() == 1:
-                # As they start, all 0 or 1, a bias or a LayerNorm in the wrong place would make no difference
-                parameter.add_(torch.randn_like(parameter), alpha=config.initializer_range)
-    with tempfile.TemporaryDirectory() as folder:
-        peer.save_pretrained(folder)
-        own = own_class.from_pretrained(folder)
-    return peer, own
+    return peer, own_twin(peer, own_class)
 
 
 def _generator() -> torch.Generator:

@@ -1,11 +1,24 @@
 """What is done alike to two models with the same weights, ours and one of transformers."""
 
+import tempfile
 from collections.abc import Callable
 
 import torch
 from transformers import PreTrainedModel
 
 Batch = dict[str, torch.Tensor]
+
+
+def own_twin(peer: PreTrainedModel, own_class: type[PreTrainedModel]) -> PreTrainedModel:
+    """Give a model of transformers biases and LayerNorms that matter, and return ours with the same weights."""
+    with torch.no_grad():
+        for parameter in peer.parameters():
+            if parameter.dim() == 1:
+                # As they start, all 0 or 1, a bias or a LayerNorm in the wrong place would make no difference
+                parameter.add_(torch.randn_like(parameter), alpha=peer.config.initializer_range)
+    with tempfile.TemporaryDirectory() as folder:
+        peer.save_pretrained(folder)
+        return own_class.from_pretrained(folder)
 
 
 def training_step(model: PreTrainedModel) -> Callable[[Batch], None]:

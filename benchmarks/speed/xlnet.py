@@ -4,7 +4,6 @@ Both sides have the same random weights and no dropout, so that outputs, losses,
 compared. Layers are alike, so that few of them stand for many.
 """
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,7 @@ import torch
 from transformers import PreTrainedModel, XLNetConfig, XLNetLMHeadModel, XLNetModel
 
 from benchmarks.speed.cases import Case, Workload, largest_difference, relative_difference
-from benchmarks.speed.twins import Batch, gradients_as_transformers, training_step
+from benchmarks.speed.twins import Batch, gradients_as_transformers, own_twin, training_step
 from hf_lineage import LineageXLNetForPreTraining, LineageXLNetLMHeadModel, LineageXLNetModel
 
 SPECIAL_TOKENS = 9  # ids below are not drawn
@@ -107,15 +106,7 @@ def _twins(
         use_mems_eval=False,
     )
     peer = peer_class(config)
-    with torch.no_grad():
-        for parameter in peer.parameters():
-            if parameter.dim() == 1:
-                # As they start, all 0 or 1, a bias or a LayerNorm in the wrong place would make no difference
-                parameter.add_(torch.randn_like(parameter), alpha=config.initializer_range)
-    with tempfile.TemporaryDirectory() as folder:
-        peer.save_pretrained(folder)
-        own = own_class.from_pretrained(folder)
-    return peer, own
+    return peer, own_twin(peer, own_class)
 
 
 def _tokens(sizes: Sizes, shape: tuple[int, int]) -> Batch:

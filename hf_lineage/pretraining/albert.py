@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 import torch
-import torch.nn.functional as F
 from datasets import IterableDataset
 from torch import nn
 from transformers import PreTrainedModel
@@ -13,7 +12,7 @@ from transformers import PreTrainedModel
 from .. import LineageAlbertConfig, LineageAlbertForPreTraining
 from .arguments import describe, require
 from .corpus import Corpus
-from .metrics import standard_error
+from .metrics import prediction_metrics, prediction_sums
 from .model_settings import checked_fields, load_pretrained, require_vocabulary
 from .objective import Inputs, Objective
 from .sentence_pairs import LABELS, sentence_pair_dataset
@@ -122,25 +121,17 @@ class AlbertObjective(Objective):
         labels = inputs["labels"]
         without = {key: value for key, value in inputs.items() if key != label_name}
         outputs = model(**without, sparse_prediction=True)
-        sums = _score("prediction", outputs.prediction_logits, labels[labels != _IGNORED])
+        sums = prediction_sums("prediction", outputs.prediction_logits, labels[labels != _IGNORED])
         if label_name is not None and outputs.sentence_logits is not None:
-            sums |= _score("sentence", outputs.sentence_logits, inputs[label_name])
+            sums |= prediction_sums("sentence", outputs.sentence_logits, inputs[label_name])
         return sums, None
 
     def summarize(self, sums: dict[str, float], name: str) -> dict[str, float]:
         """As in `Objective`: loss, accuracy with its standard error, and count, of the tokens and of the pairs."""
-        metrics: dict[str, float] = {}
-        for kind, metric in (("prediction", "masked_lm"), ("sentence", "sentence")):
-            count = sums.get(f"{kind}_count")
-            if count:
-                accuracy = sums[f"{kind}_correct"] / count
-                metrics |= {
-                    f"{metric}_loss": sums[f"{kind}_loss"] / count,
-                    f"{metric}_accuracy": accuracy,
-                    f"{metric}_accuracy_standard_error": standard_error(accuracy, count),
-                    f"{metric}_count": count,
-                }
-        return metrics
+        return {
+            **prediction_metrics(sums, "prediction", "masked_lm"),
+            **prediction_metrics(sums, "sentence", "sentence"),
+        }
 
     def _dataset(self, corpus: Corpus, objective: str, num_shards: int) -> IterableDataset:
         return sentence_pair_dataset(
@@ -177,15 +168,6 @@ class AlbertObjective(Objective):
 def _label_name(inputs: Inputs) -> str | None:
     """Returns the name of the sentence labels of a batch."""
     return next((name for name in LABELS.values() if name in inputs), None)
-
-
-def _score(name: str, logits: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor | int]:
-    """Returns the sum of the losses, the number of right answers and the number of all."""
-    return {
-        f"{name}_loss": F.cross_entropy(logits.float(), labels, reduction="sum"),
-        f"{name}_correct": (logits.argmax(-1) == labels).sum(),
-        f"{name}_count": len(labels),
-    }
 
 
 __all__ = ["AlbertArguments", "AlbertObjective"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from accelerate import Accelerator
 
 import hf_lineage
@@ -56,6 +57,29 @@ class Records:
 def standard_error(share: float, count: float) -> float:
     """Returns the standard error of a share of `count` independent trials."""
     return math.sqrt(share * (1 - share) / count)
+
+
+def prediction_sums(name: str, logits: torch.Tensor, labels: torch.Tensor) -> dict[str, Any]:
+    """Returns the sum of the losses, the number of right answers and the number of all, as `{name}_loss` and so on."""
+    return {
+        f"{name}_loss": F.cross_entropy(logits.float(), labels, reduction="sum"),
+        f"{name}_correct": (logits.argmax(-1) == labels).sum(),
+        f"{name}_count": len(labels),
+    }
+
+
+def prediction_metrics(sums: dict[str, float], name: str, metric: str) -> dict[str, float]:
+    """Returns loss, accuracy with its standard error, and count, from sums over all batches; nothing without any."""
+    count = sums.get(f"{name}_count")
+    if not count:
+        return {}
+    accuracy = sums[f"{name}_correct"] / count
+    return {
+        f"{metric}_loss": sums[f"{name}_loss"] / count,
+        f"{metric}_accuracy": accuracy,
+        f"{metric}_accuracy_standard_error": standard_error(accuracy, count),
+        f"{metric}_count": count,
+    }
 
 
 def versions() -> dict[str, str]:
@@ -106,6 +130,8 @@ __all__ = [
     "RESULTS_FILE",
     "Records",
     "describe_machine",
+    "prediction_metrics",
+    "prediction_sums",
     "standard_error",
     "versions",
     "write_results",

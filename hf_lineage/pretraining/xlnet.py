@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import torch
-import torch.nn.functional as F
 from datasets import IterableDataset
 from torch import nn
 from transformers import PreTrainedModel
@@ -13,7 +12,7 @@ from transformers import PreTrainedModel
 from .. import LineageXLNetConfig, LineageXLNetForPreTraining
 from .arguments import describe, require
 from .corpus import Corpus
-from .metrics import standard_error
+from .metrics import prediction_metrics, prediction_sums
 from .model_settings import checked_fields, load_pretrained, require_vocabulary
 from .objective import Inputs, Objective
 from .optimization import layer_wise_learning_rates
@@ -163,26 +162,17 @@ class XLNetObjective(Objective):
         outputs, carried = self._forward(model, inputs, carried)
         labels = inputs["labels"]
         predicted = labels != IGNORED
-        sums = _sums("prediction", outputs.logits[predicted], labels[predicted])
+        sums = prediction_sums("prediction", outputs.logits[predicted], labels[predicted])
         if self.own.next_sentence:
             labels = inputs["next_sentence_label"]
             has_text = labels != IGNORED
-            sums |= _sums("next_sentence", outputs.next_sentence_logits[has_text], labels[has_text])
+            sums |= prediction_sums("next_sentence", outputs.next_sentence_logits[has_text], labels[has_text])
         return sums, carried
 
     def summarize(self, sums: dict[str, float], name: str) -> dict[str, float]:
         """As in `Objective`: loss, accuracy with its standard error, and count."""
-        metrics: dict[str, float] = {}
-        for kind in ("prediction", "next_sentence"):
-            if count := sums.get(f"{kind}_count"):
-                accuracy = sums[f"{kind}_correct"] / count
-                metrics |= {
-                    f"{kind}_loss": sums[f"{kind}_loss"] / count,
-                    f"{kind}_accuracy": accuracy,
-                    f"{kind}_accuracy_standard_error": standard_error(accuracy, count),
-                    f"{kind}_count": count,
-                }
-        return metrics
+        kinds = ("prediction", "next_sentence")
+        return {name: value for kind in kinds for name, value in prediction_metrics(sums, kind, kind).items()}
 
     def parameter_groups(self, model: nn.Module) -> list[dict[str, Any]]:
         """As in `Objective`."""
@@ -240,14 +230,6 @@ class XLNetObjective(Objective):
             "eos_token_id": tokenizer.eos_token_id,
         }
         return LineageXLNetConfig(**{**own, **given, **decided})
-
-
-def _sums(name: str, logits: torch.Tensor, labels: torch.Tensor) -> dict[str, Any]:
-    return {
-        f"{name}_loss": F.cross_entropy(logits.float(), labels, reduction="sum"),
-        f"{name}_correct": (logits.argmax(-1) == labels).sum(),
-        f"{name}_count": len(labels),
-    }
 
 
 __all__ = ["XLNetArguments", "XLNetObjective"]
