@@ -32,11 +32,7 @@ def speed(
     output: Annotated[Path | None, typer.Option(help="JSON file for the results.")] = None,
 ) -> None:
     """Time a family against transformers' classes, in pairs, and print a table."""
-    if output is not None:
-        check_output(output)
-    if family not in FAMILIES:
-        raise ValueError(f"the family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    selected = select(importlib.import_module(FAMILIES[family]).cases(), only)
+    selected = selected_cases(family, only, output)
     torch.set_num_threads(threads)
     # One line for each model that is made from a checkpoint would hide what matters
     transformers_logging.disable_progress_bar()
@@ -48,6 +44,19 @@ def speed(
         if output is not None:
             write_report(output, report)  # a run that is stopped leaves the cases that it finished
     Console().print(render(report))
+
+
+def selected_cases(family: str, only: Sequence[str] | None, output: Path | None) -> list[Case]:
+    """Return the cases of a family that were asked for, after a look at where their results go.
+
+    Raises:
+        ValueError: If there is no such family or case, or the results could not be written.
+    """
+    if output is not None:
+        _check_output(output)
+    if family not in FAMILIES:
+        raise ValueError(f"the family must be one of {', '.join(FAMILIES)}, got {family!r}")
+    return select(importlib.import_module(FAMILIES[family]).cases(), only)
 
 
 def select(cases: Sequence[Case], only: Sequence[str] | None) -> list[Case]:
@@ -63,7 +72,7 @@ def select(cases: Sequence[Case], only: Sequence[str] | None) -> list[Case]:
     return [case for case in cases if not only or case.name in only]
 
 
-def check_output(path: Path) -> None:
+def _check_output(path: Path) -> None:
     """Find out before minutes of work that their results could not be written."""
     if not path.parent.is_dir():
         raise ValueError(f"--output {path}: there is no folder {path.parent}")

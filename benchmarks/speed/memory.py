@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.speed.__main__ import FAMILIES, check_output, select
+from benchmarks.speed.__main__ import FAMILIES, select, selected_cases
 from hf_lineage.files import atomic_file
 
 _SIDES = ("baseline", "candidate")
@@ -83,15 +83,12 @@ def memory(
     output: Annotated[Path | None, typer.Option(help="JSON file for the results.")] = None,
 ) -> None:
     """Measure the peak memory of a family's cases against transformers', and print a table."""
-    if output is not None:
-        check_output(output)
-    if family not in FAMILIES:
-        raise ValueError(f"the family must be one of {', '.join(FAMILIES)}, got {family!r}")
+    selected = selected_cases(family, only, output)
     table = Table(title=f"{family}: memory that a run takes at its highest, median of {repeats} processes")
     for column in ("case", "transformers' (MB)", "ours (MB)", "ratio"):
         table.add_column(column, justify="left" if column == "case" else "right")
     measured = []
-    for case in select(importlib.import_module(FAMILIES[family]).cases(), only):
+    for case in selected:
         found = {side: [peak_memory(family, case.name, side, threads) for _ in range(repeats)] for side in _SIDES}
         medians = {side: statistics.median(values) for side, values in found.items()}
         ratio = medians["candidate"] / medians["baseline"]

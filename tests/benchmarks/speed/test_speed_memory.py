@@ -22,6 +22,7 @@ def hold(size: int) -> None:
             held[place] = 1
 
 
+@linux
 def test_what_a_run_holds_at_once_is_counted(monkeypatch):
     """Of two sides, one holds 40 MB more for a moment and frees it."""
 
@@ -36,8 +37,6 @@ def test_what_a_run_holds_at_once_is_counted(monkeypatch):
         def candidate(value):
             hold(10_000_000)
 
-    if not Path("/proc/self/clear_refs").exists():
-        pytest.skip("only Linux counts it")
     monkeypatch.setattr(memory, "select", lambda cases, names: [type("Case", (), {"build": lambda self: Workload})()])
     found = {side: memory._measure("xlnet", "any", side, 1, None) for side in ("baseline", "candidate")}
     assert 48e6 < found["baseline"] < 56e6
