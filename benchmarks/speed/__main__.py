@@ -2,8 +2,9 @@
 
 `python -m benchmarks.speed albert [--only NAME]... [--repeats N] [--threads N] [--output FILE.json]`
 
-Each case first checks that both sides compute the same numbers, then times them in pairs. For figures worth keeping,
-run it alone on the machine; the whole of `albert` takes about twelve minutes on two cores.
+Each case has a process of its own, in which it first checks that both sides compute the same numbers and then times
+them in pairs. For figures worth keeping, run it alone on the machine; the whole of `albert` takes about twelve minutes
+on two cores.
 """
 
 import importlib
@@ -15,9 +16,8 @@ from typing import Annotated
 import torch
 import typer
 from rich.console import Console
-from transformers.utils import logging as transformers_logging
 
-from benchmarks.speed.cases import Case, run_case
+from benchmarks.speed.cases import Case, run_case_alone
 from benchmarks.speed.report import describe, render, write_report
 
 # Family -> the module whose `cases()` are its comparisons
@@ -34,12 +34,10 @@ def speed(
     """Time a family against transformers' classes, in pairs, and print a table."""
     selected = selected_cases(family, only, output)
     torch.set_num_threads(threads)
-    # One line for each model that is made from a checkpoint would hide what matters
-    transformers_logging.disable_progress_bar()
     show_progress = sys.stderr.isatty()
     results = []
     for case in selected:
-        results.append(run_case(case, repeats, show_progress))
+        results.append(run_case_alone(case, repeats, threads, show_progress))
         report = describe(family, results)
         if output is not None:
             write_report(output, report)  # a run that is stopped leaves the cases that it finished

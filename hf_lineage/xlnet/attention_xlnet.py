@@ -12,10 +12,12 @@ and a query that sees no key has the vector zero.
 
 `relative_attention_reference` spells this out. `relative_attention` gives the same through
 `scaled_dot_product_attention`, in blocks of queries: the positions that a block needs are a window of the table, and
-neither the scores nor the probabilities of all queries exist at once. Its backward pass computes them again.
+where there are several blocks neither the scores nor the probabilities of all queries exist at once. The backward pass
+computes them again then.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -46,6 +48,20 @@ class RelativeLayout:
     visible: torch.Tensor | None = None
     other_segment: torch.Tensor | None = None
     positions: torch.Tensor | None = None
+
+    @cached_property
+    def hidden(self) -> torch.Tensor | None:
+        """The opposite of `visible`."""
+        return None if self.visible is None else ~self.visible
+
+    @cached_property
+    def blind(self) -> torch.Tensor | None:
+        """`(batch, 1 or heads, queries, 1)` bool, true where a query sees no key; `None` if none is known to."""
+        if self.visible is None:
+            return None
+        blind = ~self.visible.any(-1, keepdim=True)
+        is_cheap_to_ask = blind.device.type == "cpu" and not torch.jit.is_tracing()
+        return None if is_cheap_to_ask and not blind.any() else blind
 
     def rows(self, start: int, stop: int) -> "RelativeLayout":
         """The layout of the queries from `start` to `stop` alone."""
@@ -130,7 +146,10 @@ def relative_attention(inputs: RelativeInputs, layout: RelativeLayout, dropout: 
         bias = relative_bias(inputs, layout) * _scale(inputs)
         if layout.visible is not None:
             bias = bias.masked_fill(~layout.visible, _lowest(bias.dtype))
-        return _attend(inputs, layout, bias, dropout)
+        output = F.scaled_dot_product_attention(
+            inputs.content_query, inputs.key, inputs.value, attn_mask=bias, dropout_p=dropout, scale=_scale(inputs)
+        )
+        return output if layout.visible is None else output.masked_fill(~layout.visible.any(-1, keepdim=True), 0)
     # one number of torch's generator stands for all that is dropped, so that the backward pass can draw it again
     seed = int(torch.randint(2**31, ())) if dropout else 0
     return _RelativeAttention.apply(*_fields(inputs), layout, dropout, seed)
@@ -145,14 +164,6 @@ def _fields(inputs: RelativeInputs) -> tuple[torch.Tensor | None, ...]:
         inputs.value,
         inputs.relative_key,
     )
-
-
-def _attend(inputs: RelativeInputs, layout: RelativeLayout, bias: torch.Tensor, dropout: float = 0.0) -> torch.Tensor:
-    """Attention with a bias that is scaled already, and has no value that matters where nothing is seen."""
-    output = F.scaled_dot_product_attention(
-        inputs.content_query, inputs.key, inputs.value, attn_mask=bias, dropout_p=dropout, scale=_scale(inputs)
-    )
-    return _without_empty_rows(output, layout)
 
 
 def _scale(inputs: RelativeInputs) -> float:
@@ -170,18 +181,15 @@ def _softmax(scores: torch.Tensor) -> torch.Tensor:
     return scores.softmax(-1, dtype=precise).to(scores.dtype)
 
 
-def _without_empty_rows(output: torch.Tensor, layout: RelativeLayout) -> torch.Tensor:
-    if layout.visible is None:
-        return output
-    return output.masked_fill(~layout.visible.any(-1, keepdim=True), 0)
-
-
 class _Block:
     """Some of the queries, with the window of relative keys that they need."""
 
     def __init__(self, inputs: RelativeInputs, layout: RelativeLayout, start: int, stop: int):
         self.rows = slice(start, stop)
         self.layout = layout.rows(start, stop)
+        # once for all layers, which share the layout
+        self.hidden = None if layout.hidden is None else layout.hidden[:, :, self.rows]
+        self.blind = None if layout.blind is None else layout.blind[:, :, self.rows]
         self.keys = inputs.key.shape[2]
         self.scale = _scale(inputs)
         segments = inputs.segment_scores
@@ -214,9 +222,22 @@ class _Block:
         if self.inputs.segment_scores is not None and self.layout.other_segment is not None:
             same, other = (self.inputs.segment_scores * self.scale).split(1, -1)
             bias.addcmul_(self.layout.other_segment.to(bias.dtype), other - same)
-        if self.layout.visible is not None:
-            bias.masked_fill_(~self.layout.visible, _lowest(bias.dtype))
+        if self.hidden is not None:
+            bias.masked_fill_(self.hidden, _lowest(bias.dtype))
         return bias
+
+    def attend(self) -> torch.Tensor:
+        """The vectors of these queries, without dropout."""
+        inputs = self.inputs
+        return self.without_blind(
+            F.scaled_dot_product_attention(
+                inputs.content_query, inputs.key, inputs.value, attn_mask=self.bias(), scale=self.scale
+            )
+        )
+
+    def without_blind(self, vectors: torch.Tensor) -> torch.Tensor:
+        """The same with zeros for queries that see nothing."""
+        return vectors if self.blind is None else vectors.masked_fill(self.blind, 0)
 
     def probabilities(self) -> torch.Tensor:
         """Those of these queries, before dropout."""
@@ -259,49 +280,52 @@ def _products(queries: torch.Tensor, relative_key: torch.Tensor) -> torch.Tensor
 
 
 class _RelativeAttention(torch.autograd.Function):
-    """`relative_attention` block by block; only its inputs and its output are kept for the backward pass."""
+    """`relative_attention` block by block.
+
+    The backward pass needs the probabilities: those of a single block are kept, those of several computed again.
+    """
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any) -> torch.Tensor:
         *fields, layout, dropout, seed = arguments
         inputs = RelativeInputs(*fields)
-        output = torch.empty_like(inputs.content_query)
-        generator = _generator(output.device, seed)
-        for block in _blocks(inputs, layout):
-            if dropout:
-                dropped = block.probabilities() * _kept(block, dropout, generator)
-                output[:, :, block.rows] = _without_empty_rows(dropped @ inputs.value, block.layout)
-            else:
-                output[:, :, block.rows] = _attend(block.inputs, block.layout, block.bias())
-        ctx.save_for_backward(*fields, output)
+        blocks = _blocks(inputs, layout)
+        generator = _generator(inputs.key.device, seed)
+        kept_probabilities = blocks[0].probabilities() if len(blocks) == 1 and any(ctx.needs_input_grad) else None
+        if len(blocks) == 1:
+            output = _attended(blocks[0], kept_probabilities, dropout, generator)
+        else:
+            output = torch.empty_like(inputs.content_query)
+            for block in blocks:
+                output[:, :, block.rows] = _attended(block, None, dropout, generator)
+        ctx.save_for_backward(*fields, output, kept_probabilities)
         ctx.layout, ctx.dropout, ctx.seed = layout, dropout, seed
         return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        *fields, output = ctx.saved_tensors
+        *fields, output, kept_probabilities = ctx.saved_tensors
         inputs = RelativeInputs(*fields)
-        d_content, d_position, d_key, d_value, d_relative = (
-            torch.zeros_like(field) for field in (fields[0], fields[1], *fields[3:])
-        )
+        d_content, d_position = torch.empty_like(fields[0]), torch.empty_like(fields[1])
         d_segments = None if fields[2] is None else torch.zeros_like(fields[2])
-        scale = inputs.content_query.shape[-1] ** -0.5
+        d_key = d_value = None
+        d_relative = torch.zeros_like(inputs.relative_key)
         generator = _generator(output.device, ctx.seed)
         for block in _blocks(inputs, ctx.layout):
             rows = block.rows
-            gradient = _without_empty_rows(gradients[0][:, :, rows], block.layout)
-            probabilities = block.probabilities()
+            gradient = block.without_blind(gradients[0][:, :, rows])
+            probabilities = block.probabilities() if kept_probabilities is None else kept_probabilities
             kept = _kept(block, ctx.dropout, generator) if ctx.dropout else None
             dropped = probabilities if kept is None else probabilities * kept
-            d_value += dropped.transpose(-1, -2) @ gradient
+            d_value = _sum(d_value, dropped.transpose(-1, -2) @ gradient)
             d_probabilities = gradient @ inputs.value.transpose(-1, -2)
             if kept is not None:
                 d_probabilities *= kept
             # softmax: dS = P * (dP - sum(dP * P)), and the sum is the product of the output and its gradient
             d_probabilities -= (gradient * output[:, :, rows]).sum(-1, keepdim=True)
-            d_scores = d_probabilities.mul_(probabilities).mul_(scale)
+            d_scores = d_probabilities.mul_(probabilities).mul_(block.scale)
             d_content[:, :, rows] = d_scores @ inputs.key
-            d_key += d_scores.transpose(-1, -2) @ block.inputs.content_query
+            d_key = _sum(d_key, d_scores.transpose(-1, -2) @ block.inputs.content_query)
             if d_segments is not None and block.layout.other_segment is not None:
                 other = (d_scores * block.layout.other_segment).sum(-1)
                 # a row of dS sums to zero
@@ -309,6 +333,21 @@ class _RelativeAttention(torch.autograd.Function):
             d_position[:, :, rows], d_window = block.position_gradients(d_scores)
             d_relative[:, :, block.window] += d_window
         return d_content, d_position, d_segments, d_key, d_value, d_relative, None, None, None
+
+
+def _attended(
+    block: _Block, probabilities: torch.Tensor | None, dropout: float, generator: torch.Generator
+) -> torch.Tensor:
+    """The vectors of a block's queries, from its probabilities where there are any or dropout asks for them."""
+    if probabilities is None and not dropout:
+        return block.attend()
+    probabilities = block.probabilities() if probabilities is None else probabilities
+    dropped = probabilities * _kept(block, dropout, generator) if dropout else probabilities
+    return block.without_blind(dropped @ block.inputs.value)
+
+
+def _sum(total: torch.Tensor | None, part: torch.Tensor) -> torch.Tensor:
+    return part if total is None else total.add_(part)
 
 
 def _blocks(inputs: RelativeInputs, layout: RelativeLayout) -> list[_Block]:

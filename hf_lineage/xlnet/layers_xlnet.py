@@ -10,6 +10,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from .attention_xlnet import RelativeInputs, RelativeLayout, relative_attention, relative_attention_reference
 from .cache_xlnet import LineageXLNetCache
 from .configuration_xlnet import LineageXLNetConfig
+from .projection_xlnet import project
 
 
 @dataclass(frozen=True)
@@ -18,16 +19,19 @@ class LayerContext:
 
     Args:
         positions: `(1 or batch, keys + tokens, d_model)`, the sinusoids of the distances, `keys` tokens back first.
+            With `caches_positions`, those that the cache asked for; `None` if it has them.
         content: What the tokens see.
         query: What the predicted positions see; `None` with one stream.
         cache: Projected keys and values of earlier tokens, to which this pass adds its own.
+        caches_positions: Whether the cache keeps what the layers make of the positions.
         eager: Whether attention is computed by the reference implementation, which gives the probabilities.
     """
 
-    positions: torch.Tensor
+    positions: torch.Tensor | None
     content: RelativeLayout
     query: RelativeLayout | None = None
     cache: LineageXLNetCache | None = None
+    caches_positions: bool = False
     eager: bool = False
 
 
@@ -74,10 +78,10 @@ class LineageXLNetRelativeAttention(nn.Module):
             The streams that ran, one behind the other; their lengths; and their probabilities, if they are eager.
         """
         seen = content if memory is None else torch.cat([memory, content], 1)
-        key, value = self._heads(self.k(seen)), self._heads(self.v(seen))
-        relative_key = self._relative_key(context)
+        key, value = self._heads(project(self.k, seen)), self._heads(project(self.v, seen))
         if context.cache is not None:
             key, value = context.cache.update(key, value, self.layer_index)
+        relative_key = self._relative_key(context, key.shape[2])
         layouts, streams = [], []
         for stream, layout in ((None if last else content, context.content), (query, context.query)):
             if stream is not None and layout is not None:
@@ -88,18 +92,18 @@ class LineageXLNetRelativeAttention(nn.Module):
         lengths = [stream.shape[1] for stream in streams]
         vectors: list[torch.Tensor] = []
         probabilities: list[torch.Tensor] = []
-        for heads, layout in zip(self._heads(self.q(hidden_states)).split(lengths, 2), layouts, strict=True):
+        for heads, layout in zip(self._heads(project(self.q, hidden_states)).split(lengths, 2), layouts, strict=True):
             inputs = self._inputs(heads, layout, key, value, relative_key)
             vectors.append(self._attend(inputs, layout, context.eager, probabilities).transpose(1, 2).flatten(2))
-        output = self.layer_norm(self.dropout(self.o(_joined(vectors))) + hidden_states)
+        output = self.layer_norm(self.dropout(project(self.o, _joined(vectors))) + hidden_states)
         return output, lengths, tuple(probabilities)
 
-    def _relative_key(self, context: LayerContext) -> torch.Tensor:
-        """`(1 or batch, heads, keys + tokens, head size)`, of which a cache has most."""
-        if context.cache is None or self.training:
+    def _relative_key(self, context: LayerContext, keys: int) -> torch.Tensor:
+        """`(1 or batch, heads, keys + tokens, head size)`."""
+        if context.cache is None or not context.caches_positions:
             return self._heads(self.r(context.positions))
-        return context.cache.update_relative(
-            context.positions, context.content.tokens, self.layer_index, lambda rows: self._heads(self.r(rows))
+        return context.cache.relative_key(
+            self.layer_index, context.content.tokens, keys, lambda: self._heads(self.r(context.positions))
         )
 
     def _inputs(
@@ -144,8 +148,8 @@ class LineageXLNetFeedForward(nn.Module):
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """Runs the block on `(batch, tokens, d_model)` vectors."""
-        inner = self.dropout(self.activation(self.layer_1(hidden_states)))
-        return self.layer_norm(self.dropout(self.layer_2(inner)) + hidden_states)
+        inner = self.dropout(self.activation(project(self.layer_1, hidden_states)))
+        return self.layer_norm(self.dropout(project(self.layer_2, inner)) + hidden_states)
 
 
 class LineageXLNetLayer(GradientCheckpointingLayer):

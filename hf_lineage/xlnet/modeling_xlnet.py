@@ -41,6 +41,7 @@ from .layers_xlnet import LayerContext, LineageXLNetLayer, LineageXLNetRelativeA
 from .masks_xlnet import Sizes, check_shape, content_keys, padding_mask, rows_of, visible_keys
 from .permutation_xlnet import perm_mask_of_ranks
 from .positions_xlnet import directed, relative_positions
+from .projection_xlnet import project
 from .scoring_xlnet import Order, score_tokens
 
 
@@ -327,9 +328,15 @@ class LineageXLNetModel(LineageXLNetPreTrainedModel):
                 None if other_segment is None else rows_of(other_segment, positions, False),
                 positions.clamp(min=0),
             )
-        sinusoids = relative_positions(sizes.tokens, sizes.keys, config.d_model, config.clamp_len, words.device)
-        sinusoids = directed(sinusoids.to(words.dtype), self._directions(directions, sizes, words.device))
-        return LayerContext(self.dropout(sinusoids), content, query, cache, eager)
+        row_directions = self._directions(directions, sizes, words.device)
+        distances: tuple[int, int] | None = (sizes.tokens, sizes.keys)
+        caches_positions, sinusoids = False, None
+        if cache is not None and row_directions is None and not self.training:
+            caches_positions, distances = True, cache.missing_distances(sizes.tokens, sizes.keys)
+        if distances is not None:
+            sinusoids = relative_positions(distances[0], distances[1], config.d_model, config.clamp_len, words.device)
+            sinusoids = self.dropout(directed(sinusoids.to(words.dtype), row_directions))
+        return LayerContext(sinusoids, content, query, cache, caches_positions, eager)
 
     def _segments(
         self, token_type_ids: torch.Tensor | None, sizes: Sizes, cache: LineageXLNetCache | None
@@ -457,7 +464,7 @@ class LineageXLNetLMHeadModel(LineageXLNetPreTrainedModel, LineageXLNetGeneratio
             input_ids, attention_mask, mems, perm_mask, target_mapping, token_type_ids, input_mask, inputs_embeds,
             return_dict=True, **kwargs,
         )  # fmt: skip
-        logits = self.lm_loss(outputs.last_hidden_state)
+        logits = project(self.lm_loss, outputs.last_hidden_state)
         loss = None
         if labels is not None:
             check_shape("labels", labels, [tuple(logits.shape[:2])])

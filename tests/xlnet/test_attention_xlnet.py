@@ -112,4 +112,4 @@ def test_what_is_kept_for_the_backward_pass_does_not_grow_with_the_square_of_the
             relative_attention(inputs, RelativeLayout(tokens))
         return sum(sizes)
 
-    assert kept(512) == 4 * kept(128)
+    assert kept(1024) == 4 * kept(256)

@@ -2,6 +2,8 @@ import pytest
 import torch
 from transformers.generation.streamers import BaseStreamer
 
+from hf_lineage.xlnet import cache_xlnet
+
 OPTIONS = {"max_new_tokens": 10, "eos_token_id": None, "pad_token_id": 5}
 PROMPT = list(range(10, 17))
 
@@ -116,6 +118,34 @@ def test_without_cache_the_whole_text_is_read_each_time(model):
             logits = model(sequence, target_mapping=after).logits[:, -1]
             sequence = torch.cat([sequence, logits.argmax(-1, keepdim=True)], 1)
     assert torch.equal(found, sequence)
+
+
+@pytest.mark.parametrize("num_beams", [1, 2])
+@pytest.mark.parametrize("room", [0, 3])
+def test_how_often_the_cache_grows_changes_nothing(room, num_beams, model, monkeypatch):
+    options = {**OPTIONS, "do_sample": False, "num_beams": num_beams}
+    expected = model.generate(ids(PROMPT), **options)
+    monkeypatch.setattr(cache_xlnet, "ROOM", room)
+    assert torch.equal(model.generate(ids(PROMPT), **options), expected)
+
+
+def test_a_cache_may_leave_inference_mode(model):
+    def step(new, cache):
+        return model(ids(new), mems=cache, use_cache=True)
+
+    with torch.inference_mode():
+        expected = step([17, 18], step([16, 17], step(PROMPT, None).mems).mems)
+        cache = step([16, 17], step(PROMPT, None).mems).mems
+    with torch.no_grad():
+        assert torch.equal(step([17, 18], cache).logits, expected.logits)
+
+
+def test_gradients_flow_through_a_cache(model):
+    cache = model(ids(PROMPT), use_cache=True).mems
+    output = model(ids([16, 17]), mems=cache, use_cache=True)
+    output = model(ids([17, 18]), mems=output.mems, use_cache=True)
+    output.logits.sum().backward()
+    assert model.transformer.layer[0].rel_attn.k.weight.grad.isfinite().all()
 
 
 def test_a_cache_holds_all_tokens_but_the_last(model):

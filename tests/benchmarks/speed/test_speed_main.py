@@ -70,7 +70,7 @@ def test_the_command_writes_what_it_prints(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_wrong_arguments_are_found_before_work_starts(arguments, message, monkeypatch):
-    monkeypatch.setattr(main, "run_case", lambda *_: pytest.fail("work started"))
+    monkeypatch.setattr(main, "run_case_alone", lambda *_: pytest.fail("work started"))
     with pytest.raises(ValueError, match=message):
         main.speed(**{"family": "albert", "threads": 1, **arguments})
 
