@@ -3,6 +3,7 @@
 import multiprocessing
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,8 +110,8 @@ def run_case_alone(case: Case, num_pairs: int, threads: int, show_progress: bool
     Raises:
         ValueError: If the two sides differ by more than the case's tolerance.
     """
-    with multiprocessing.get_context("spawn").Pool(1, _start, (threads,)) as pool:
-        return pool.apply(run_case, (case, num_pairs, show_progress))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _start, (threads,)) as pool:
+        return pool.submit(run_case, case, num_pairs, show_progress).result()
 
 
 def _start(threads: int) -> None:

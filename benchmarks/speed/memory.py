@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import statistics
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,8 +47,8 @@ def peak_memory(family: str, name: str, side: str, threads: int = 2, sizes: Any 
     before = os.environ.get("MALLOC_MMAP_THRESHOLD_")
     os.environ["MALLOC_MMAP_THRESHOLD_"] = str(_LARGEST_KEPT)
     try:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            return pool.apply(_measure, (family, name, side, threads, sizes))
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(_measure, family, name, side, threads, sizes).result()
     finally:
         del os.environ["MALLOC_MMAP_THRESHOLD_"]
         if before is not None:
