@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
 
-from benchmarks.report import tables
+from benchmarks.report import cost_tables, measurement_tables, tables
 from benchmarks.report.collect import Collected
-from benchmarks.report.runs import Row, group_runs
+from benchmarks.report.runs import Row, group_runs, split_suites
 from benchmarks.report.tables import Table
 
 
@@ -26,20 +25,19 @@ def render_markdown(collected: Collected, with_details: bool = True) -> str:
         if len(suites) > 1:
             parts.append(f"## {_escape(tables.suite_title(rows[0].first.suite))}")
         parts += _suite_parts(rows, with_details)
-    found = [*map(tables.speed_table, collected.speed), *map(tables.memory_table, collected.memory)]
+    found = [
+        *map(measurement_tables.speed_table, collected.speed),
+        *map(measurement_tables.memory_table, collected.memory),
+    ]
     parts += [_render(table) for table in found]
     return "\n\n".join(parts) + "\n"
 
 
-def split_suites(rows: Sequence[Row]) -> list[list[Row]]:
-    """Put the rows of each suite into a list of their own; suites are never averaged together."""
-    return [list(group) for _, group in groupby(rows, key=lambda row: row.first.suite)]
-
-
 def _suite_parts(rows: list[Row], with_details: bool) -> list[str]:
-    found = [tables.results_table(rows), tables.averages_table(rows), tables.published_table(rows)]
+    found = [tables.results_table(rows), tables.averages_table(rows)]
     if with_details:
-        found += [tables.costs_table(rows), tables.provenance_table(rows)]
+        found = [tables.overview_table(rows), tables.published_table(rows), *found]
+        found += [cost_tables.costs_table(rows), cost_tables.provenance_table(rows)]
     parts = [_render(table) for table in found if table is not None]
     return [*parts, *_command_parts(rows)] if with_details else parts
 
@@ -73,7 +71,7 @@ def _escape(text: str) -> str:
 
 
 def _command_parts(rows: Sequence[Row]) -> list[str]:
-    found = tables.commands(rows)
+    found = cost_tables.commands(rows)
     if not found:
         return []
     parts = ["### Commands"]

@@ -8,12 +8,11 @@ import jinja2
 from markupsafe import Markup
 
 from benchmarks.glue.tasks import get_suite
-from benchmarks.report import tables
+from benchmarks.report import cost_tables, measurement_tables, tables
 from benchmarks.report.collect import Collected
-from benchmarks.report.markdown import split_suites
 from benchmarks.report.plots import Panel, Plots, learning_curves, tradeoff_plots
 from benchmarks.report.ratio_plots import memory_plot, speed_plot
-from benchmarks.report.runs import Row, group_runs
+from benchmarks.report.runs import Row, group_runs, split_suites
 from benchmarks.report.series import Series, suite_series
 from benchmarks.report.tables import Table
 
@@ -71,11 +70,11 @@ def render_page(collected: Collected) -> str:
     """
     suites = [_suite_section(rows, index) for index, rows in enumerate(split_suites(group_runs(collected.runs)))]
     measurements = [
-        MeasurementSection(tables.speed_table(report), speed_plot(report, f"speed-{index}"))
+        MeasurementSection(measurement_tables.speed_table(report), speed_plot(report, f"speed-{index}"))
         for index, report in enumerate(collected.speed)
     ]
     measurements += [
-        MeasurementSection(tables.memory_table(report), memory_plot(report, f"memory-{index}"))
+        MeasurementSection(measurement_tables.memory_table(report), memory_plot(report, f"memory-{index}"))
         for index, report in enumerate(collected.memory)
     ]
     environment = jinja2.Environment(
@@ -115,8 +114,8 @@ def _counted(count: int, what: str) -> str:
 
 def _suite_section(rows: Sequence[Row], index: int) -> SuiteSection:
     suite, anchor = rows[0].first.suite, f"suite-{index}"
-    scores = [tables.results_table(rows), tables.averages_table(rows), tables.published_table(rows)]
-    details = [tables.costs_table(rows), tables.provenance_table(rows)]
+    scores = [tables.overview_table(rows), tables.published_table(rows), tables.averages_table(rows)]
+    details = [tables.results_table(rows), cost_tables.costs_table(rows), cost_tables.provenance_table(rows)]
     plots = [*tradeoff_plots(rows, anchor), learning_curves(rows, anchor)]
     return SuiteSection(
         anchor=anchor,
@@ -126,7 +125,7 @@ def _suite_section(rows: Sequence[Row], index: int) -> SuiteSection:
         plots=tuple(kind for kind in plots if kind is not None),
         confusion=tuple(matrix for row in rows for matrix in _confusion_matrices(row)),
         details=tuple(table for table in details if table is not None),
-        commands=tuple(tables.commands(rows)),
+        commands=tuple(cost_tables.commands(rows)),
     )
 
 

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
-from benchmarks.report.runs import Average, Estimate, Row, Run, average_rows
+from benchmarks.report.averages import Average, average_rows
+from benchmarks.report.runs import Estimate, Row, Run
 from benchmarks.report.series import Series, suite_series
 from benchmarks.report.svg import MUTED, PANEL_INCHES, styled, to_svg
 from benchmarks.report.tables import count_text, percent_text
@@ -76,11 +77,14 @@ def tradeoff_plots(rows: Sequence[Row], prefix: str) -> list[Plots]:
     ]
     for size in batch_sizes:
         title = f"Score against inference latency, batches of {size}"
-        costs.append(
-            _Cost(f"latency-{size}", title, "seconds an example", lambda run, size=size: run.latency.get(size))
-        )  # type: ignore[misc]
+        costs.append(_Cost(f"latency-{size}", title, "ms an example", _latency(size)))
     found = [_plots_against(cost, rows, f"{prefix}-{cost.name}") for cost in costs]
     return [plots for plots in found if plots is not None]
+
+
+def _latency(batch_size: int) -> Callable[[Run], float | None]:
+    """Return what gives a run's milliseconds an example."""
+    return lambda run: 1000 * run.latency[batch_size] if batch_size in run.latency else None
 
 
 def _plots_against(cost: _Cost, rows: Sequence[Row], prefix: str) -> Plots | None:
@@ -153,8 +157,8 @@ def _draw_scatter(cost: _Cost, points: Sequence[_Point], baseline: float | None,
             )
         _draw_baseline(axes, baseline)
         _set_log_axis(axes, [point.x for point in points])
+        _set_score_axis(axes)
         axes.set_xlabel(cost.unit)
-        axes.set_ylabel("score")
         description = "; ".join(
             f"{point.series.label}: score {percent_text(point.score)} at {count_text(point.x)} {cost.unit}"
             for point in points
@@ -179,8 +183,15 @@ def _set_log_axis(axes: Axes, values: Sequence[float]) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if decades < 3 else (1,)))
     axes.xaxis.set_major_formatter(EngFormatter(sep=" "))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.margins(y=0.15)
+
+
+def _set_score_axis(axes: Axes) -> None:
+    """Leave some room to each side of the scores, and no tick above the highest possible."""
+    low, high = axes.dataLim.intervaly
+    room = 0.12 * (high - low) or 1.0
+    axes.set_ylim(low - room, min(high + room, 102.0))
     axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_ylabel("score")
 
 
 def learning_curves(rows: Sequence[Row], prefix: str) -> Plots | None:
@@ -214,7 +225,7 @@ def _draw_curves(rows: Sequence[Row], series: dict[str, Series], name: str) -> P
             if len(row.runs) > 1:
                 for run in row.runs:
                     epochs = [epoch.number for epoch in run.epochs]
-                    axes.plot(epochs, [100 * epoch.score for epoch in run.epochs], color=look.color, lw=0.6, alpha=0.6)
+                    axes.plot(epochs, [100 * epoch.score for epoch in run.epochs], color=look.color, lw=0.6, alpha=0.5)
             numbers, estimates = _common_epochs(row)
             means = [100 * estimate.mean for estimate in estimates]
             axes.plot(numbers, means, color=look.color, marker=look.marker, markersize=5, linewidth=1.8)
@@ -228,9 +239,8 @@ def _draw_curves(rows: Sequence[Row], series: dict[str, Series], name: str) -> P
         baseline = rows[0].first.baseline
         _draw_baseline(axes, baseline)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
+        _set_score_axis(axes)
         axes.set_xlabel("epoch")
-        axes.set_ylabel("score")
         caption = _task_caption(rows[0])
         description = _with_baseline("; ".join(descriptions), baseline)
         return Panel(caption, to_svg(figure, name, f"Learning curves, {caption}", description))

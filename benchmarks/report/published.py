@@ -91,13 +91,9 @@ def is_comparable(row: Row) -> bool:
     return run.suite == "glue" and is_whole and run.train_examples > 0
 
 
-def published_scores(row: Row) -> list[tuple[int, Published, float]]:
-    """Return what stands beside a row: for each system its number, from 1, itself and its score x 100."""
+def published_scores(row: Row) -> dict[int, float]:
+    """Return the scores x 100 that a row can be compared with, by the place of their system in `PUBLISHED`, from 1."""
     if not is_comparable(row):
-        return []
-    found = []
-    for number, published in enumerate(PUBLISHED, start=1):
-        score = published.score(row.first.task)
-        if score is not None:
-            found.append((number, published, score))
-    return found
+        return {}
+    scores = {number: published.score(row.first.task) for number, published in enumerate(PUBLISHED, start=1)}
+    return {number: score for number, score in scores.items() if score is not None}

@@ -7,13 +7,22 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from benchmarks.glue.tasks import get_suite
 
 # Arguments that may differ between runs of one row.
 _NOT_SETTINGS = ("task_name", "seeds", "output_dir", "overwrite_output_dir", "save_model", "dataloader_num_workers")
-_WNLI = "wnli"
+# Letters that mark scores which must not be compared with those of other data or another choice of settings.
+FLAGS = {
+    "t": "trained on a subset of the training data",
+    "v": "evaluated on a subset of the validation data",
+    "c": "training cut to fewer examples than there are",
+    "d": "settings selected by the score on the validation data",
+    "m": "a split is missing",
+    "e": "evaluated only",
+}
 
 
 @dataclass(frozen=True)
@@ -194,6 +203,20 @@ class Row:
         return Estimate.of(map(value, self.runs))
 
     @property
+    def flags(self) -> str:
+        """The letters of `FLAGS` that hold."""
+        first = self.first
+        holds = {
+            "t": "train" in first.subsets,
+            "v": any(name != "train" for name in first.subsets),
+            "c": first.train_was_cut,
+            "d": any(run.was_dev_selected for run in self.runs),
+            "m": bool(first.missing_splits),
+            "e": not first.train_examples,
+        }
+        return "".join(flag for flag in FLAGS if holds[flag])
+
+    @property
     def metric_names(self) -> list[str]:
         """Names of the task's metrics, in the order in which they were reported."""
         return list(dict.fromkeys(name for metrics in self.first.best.metrics.values() for name in metrics))
@@ -292,79 +315,9 @@ def suite_tasks(suite: str) -> list[str]:
 
 def _order(row: Row) -> tuple[str, int, str, str]:
     names, task = suite_tasks(row.first.suite), row.first.task
-    return row.first.suite, names.index(task) if task in names else len(names), task, row.label
+    return row.first.suite, names.index(task) if task in names else len(names), task, row.label.casefold()
 
 
-@dataclass(frozen=True)
-class Average:
-    """Mean over the tasks of one model and settings.
-
-    Args:
-        label: The rows' label.
-        rows: One for each task.
-        best: Mean of the best epochs' scores. It has a deviation if every task was run with the same seeds: that of
-            the means of each seed.
-        last: The same of the last epochs.
-        best_without_wnli: Mean over the other tasks, `None` if WNLI is not among them.
-        last_without_wnli: The same of the last epochs.
-        missing: Tasks of the suite that were not run, as far as they have a training split.
-    """
-
-    label: str
-    rows: tuple[Row, ...]
-    best: Estimate
-    last: Estimate
-    best_without_wnli: Estimate | None
-    last_without_wnli: Estimate | None
-    missing: tuple[str, ...]
-
-
-def average_rows(rows: Sequence[Row]) -> list[Average]:
-    """Return the mean over tasks of everything that has one row in each of several tasks.
-
-    Args:
-        rows: Of one suite, from `group_runs`.
-    """
-    by_label: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        by_label[row.label].append(row)
-    averages = []
-    for label, group in by_label.items():
-        # Diagnostic sets such as AX are no part of an average.
-        counted = tuple(row for row in group if row.first.task in _trained_tasks(row.first.suite, row.first.task))
-        if len(counted) < 2:
-            continue
-        others = [row for row in counted if row.first.task != _WNLI]
-        has_wnli = 0 < len(others) < len(counted)
-        present = {row.first.task for row in counted}
-        averages.append(
-            Average(
-                label,
-                counted,
-                _mean_over_tasks(counted, lambda run: run.best.score),
-                _mean_over_tasks(counted, lambda run: run.last.score),
-                _mean_over_tasks(others, lambda run: run.best.score) if has_wnli else None,
-                _mean_over_tasks(others, lambda run: run.last.score) if has_wnli else None,
-                tuple(task for task in _trained_tasks(counted[0].first.suite) if task not in present),
-            )
-        )
-    return averages
-
-
-def _trained_tasks(suite: str, otherwise: str | None = None) -> list[str]:
-    try:
-        return [name for name, task in get_suite(suite).items() if task.train_split is not None]
-    except ValueError:
-        return [otherwise] if otherwise else []
-
-
-def _mean_over_tasks(rows: Sequence[Row], value: Callable[[Run], float]) -> Estimate:
-    seeds = {tuple(run.seed for run in row.runs) for row in rows}
-    if len(seeds) == 1:
-        columns = zip(*([value(run) for run in row.runs] for row in rows), strict=True)
-        estimate = Estimate.of(map(statistics.fmean, columns))
-    else:
-        means = [statistics.fmean(map(value, row.runs)) for row in rows]
-        estimate = Estimate(statistics.fmean(means), None, min(map(len, seeds)))
-    assert estimate is not None  # there are rows, and rows have runs
-    return estimate
+def split_suites(rows: Sequence[Row]) -> list[list[Row]]:
+    """Put the rows of each suite into a list of their own; suites are never averaged together."""
+    return [list(group) for _, group in groupby(rows, key=lambda row: row.first.suite)]

@@ -1,6 +1,8 @@
 """From a matplotlib figure to an SVG element of an HTML page."""
 
 import io
+from contextlib import AbstractContextManager
+from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -18,7 +20,7 @@ _PAGE_COLORS = {
     MUTED: "var(--muted)",
     **{color: f"var(--series-{number})" for number, color in enumerate(SERIES, start=1)},
 }
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.size": 8.5,
     "axes.edgecolor": AXIS,
     "axes.labelcolor": TEXT,
@@ -42,7 +44,7 @@ _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 _METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
-def styled() -> mpl.RcParams:
+def styled() -> AbstractContextManager[None]:
     """Return the context in which figures are drawn."""
     return mpl.rc_context(_STYLE)
 
@@ -80,17 +82,17 @@ def _name_apart(root: ElementTree.Element, name: str) -> None:
     """Make ids unique in the page, and drop those that nothing refers to."""
     referred = set()
     for element in root.iter():
-        target = element.attrib.pop(f"{_XLINK}href", None)
-        if target is not None:
-            referred.add(target.removeprefix("#"))
-            element.set("href", f"#{name}-{target.removeprefix('#')}")
+        target = element.attrib.pop(f"{_XLINK}href", "").removeprefix("#")
+        if target:
+            referred.add(target)
+            element.set("href", f"#{name}-{target}")
         clip = element.get("clip-path")
         if clip is not None:
             identifier = clip.removeprefix("url(#").removesuffix(")")
             referred.add(identifier)
             element.set("clip-path", f"url(#{name}-{identifier})")
     for element in root.iter():
-        identifier = element.attrib.pop("id", None)
+        identifier = element.attrib.pop("id", "")
         if identifier in referred:
             element.set("id", f"{name}-{identifier}")
 

@@ -77,7 +77,13 @@ def _make_run(
         "command": ["/usr/bin/python3", "-m", "benchmarks.glue", "--model_name_or_path", model, "--seeds", "1,2"],
         "versions": {"torch": "2.13.0", "python": "3.11.7"},
         "git": {"commit": "0123456789abcdef", "has_changes": False},
-        "platform": {"device": "cpu", "machine": "x86_64", "num_threads": 2, "num_processes": 1, "mixed_precision": "no"},
+        "platform": {
+            "device": "cpu",
+            "machine": "x86_64",
+            "num_threads": 2,
+            "num_processes": 1,
+            "mixed_precision": "no",
+        },
     }
     if not bare:
         run |= {
@@ -139,18 +145,17 @@ def make_speed() -> Callable[..., Record]:
     return _make_speed
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
+@pytest.fixture(scope="session")
+def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Write runs, each into a folder of its own, and other JSON beside them; return the folder of all."""
 
     def write_all(*runs: Record, **others: Record) -> Path:
+        root = tmp_path_factory.mktemp("runs")
         for index, run in enumerate(runs):
-            folder = tmp_path / "runs" / str(index)
-            folder.mkdir(parents=True)
-            (folder / "results.json").write_text(json.dumps(run), encoding="utf-8")
-        (tmp_path / "runs").mkdir(exist_ok=True)
+            (root / str(index)).mkdir()
+            (root / str(index) / "results.json").write_text(json.dumps(run), encoding="utf-8")
         for name, content in others.items():
-            (tmp_path / "runs" / f"{name}.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
-        return tmp_path / "runs"
+            (root / f"{name}.json").write_text(json.dumps(content, indent=2), encoding="utf-8")
+        return root
 
     return write_all
