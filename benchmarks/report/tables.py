@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.report.averages import Average, average_rows
@@ -30,12 +30,14 @@ class Table:
         columns: The columns.
         rows: Text of the cells.
         notes: Sentences that say what is shown.
+        num_references: How many of the last rows are not of the runs themselves, but to compare with.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    num_references: int = 0
 
     def without_empty_columns(self) -> "Table":
         """Return the table without the columns that have nothing in any row."""
@@ -43,7 +45,7 @@ class Table:
             index for index in range(len(self.columns)) if any(row[index] not in ("", NOTHING) for row in self.rows)
         ]
         rows = tuple(tuple(row[index] for index in kept) for row in self.rows)
-        return Table(self.title, tuple(self.columns[index] for index in kept), rows, self.notes)
+        return replace(self, columns=tuple(self.columns[index] for index in kept), rows=rows)
 
 
 def count_text(value: float) -> str:
@@ -84,7 +86,7 @@ def overview_table(rows: Sequence[Row]) -> Table:
         "counted once. ± is the standard deviation over n seeds; a single seed has none.",
         *(f"({flag}): {meaning}." for flag, meaning in FLAGS.items() if flag in flags),
     ]
-    return Table("Scores by model", columns, tuple(cells), tuple(notes))
+    return Table("Scores by model", columns, tuple(cells), tuple(notes), len(cells) - len(by_label))
 
 
 def _flagged_text(row: Row) -> str:
