@@ -21,6 +21,8 @@ _KINDS: dict[type, str] = {
     list: "a list",
     int: "an integer",
 }
+# What stands beside the metrics of a validation split
+_NOT_METRICS = ("loss", "examples", "notes", "confusion_matrix")
 _TIMES = ("ratio_median", "ratio_min", "ratio_max", "baseline_seconds_median", "candidate_seconds_median")
 _REQUIRED: Any = object()
 
@@ -92,29 +94,29 @@ def read_run(content: dict[str, Any], path: str | os.PathLike[str]) -> Run:
         ValueError: If something that a report cannot do without is missing, or something is not what it should be.
     """
     fields = _Fields(content, str(path))
-    data, arguments, platform = (
-        fields.object("data"),
-        fields.object("arguments"),
-        fields.object("platform", default={}),
-    )
-    parameters = fields.object("parameters", default={})
+    data = fields.object("data")
+    platform, parameters = fields.object("platform", default={}), fields.object("parameters", default={})
+    best = _read_epoch(fields.object("best"))
+    # Test splits, which are only predicted, have no part in the scores.
+    splits = [(name, split) for name, split in data.object("splits").items() if name in ("train", *best.metrics)]
     return Run(
         path=str(path),
         suite=fields.get("suite", str),
         task=fields.get("task", str),
         model=fields.get("model", str),
         seed=fields.get("seed", int),
-        best=_read_epoch(fields.object("best")),
+        best=best,
         last=_read_epoch(fields.object("last")),
         epochs=tuple(_read_epoch(record) for record in fields.objects("epochs")),
         baseline=fields.object("majority_baseline", default={}).number("score", default=None),
         evaluated_examples=fields.object("evaluated_examples", default={}).numbers(),
-        split_rows={name: split.get("rows", int) for name, split in data.object("splits").items()},
-        subsets=tuple(name for name, split in data.object("splits").items() if split.get("is_subset", bool)),
+        split_rows={name: split.get("rows", int) for name, split in splits},
+        bad_rows={name: split.get("bad_rows", int, default=0) for name, split in splits},
+        subsets=tuple(name for name, split in splits if split.get("is_subset", bool, default=False)),
         missing_splits=tuple(data.get("missing_splits", list)),
         train_examples=data.get("train_examples", int),
         train_was_cut=data.get("train_was_cut", bool),
-        arguments=arguments.content,
+        arguments=fields.object("arguments").content,
         num_processes=platform.get("num_processes", int, default=None),
         mixed_precision=platform.get("mixed_precision", str, default=None),
         machine=_describe_machine(platform),
@@ -128,6 +130,7 @@ def read_run(content: dict[str, Any], path: str | os.PathLike[str]) -> Run:
         wall_seconds=fields.number("wall_seconds", default=None),
         train_examples_per_second=fields.number("train_examples_per_second", default=None),
         was_dev_selected=bool(fields.get("dev_selected", bool, default=False)),
+        selected=fields.object("selected", default={}).content,
         num_tried=len(fields.get("tried", list, default=None) or []),
         stopped_early=bool(fields.get("stopped_early", bool, default=False)),
         command=tuple(map(str, fields.get("command", list, default=None) or [])),
@@ -190,24 +193,26 @@ def _is_number(value: Any) -> bool:
 
 
 def _read_epoch(fields: _Fields) -> Epoch:
-    # A metric that is not defined is written as 0 by the metrics themselves, so that every one must be a number.
-    metrics = {
-        split: {name: values.number(name) for name in values.content if name not in ("loss", "examples")}
-        for split, values in fields.object("validation").items()
-    }
+    splits = fields.object("validation").items()
+    notes = [str(note) for _, values in splits for note in values.get("notes", list, default=[])]
+    # A metric that is not defined is written as 0, so that every one must be a number.
     return Epoch(
         number=fields.get("epoch", int, default=0),
         score=fields.number("score"),
-        metrics=metrics,
-        confusion={name: _read_matrix(fields, name) for name in fields.object("confusion_matrix", default={}).content},
+        metrics={
+            split: {name: values.number(name) for name in values.content if name not in _NOT_METRICS}
+            for split, values in splits
+        },
+        confusion={split: _read_matrix(values) for split, values in splits if "confusion_matrix" in values.content},
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _read_matrix(fields: _Fields, split: str) -> tuple[tuple[int, ...], ...]:
-    rows = fields.content["confusion_matrix"][split]
+def _read_matrix(fields: _Fields) -> tuple[tuple[int, ...], ...]:
+    rows = fields.content["confusion_matrix"]
     is_square = isinstance(rows, list) and all(isinstance(row, list) and len(row) == len(rows) for row in rows)
     if not is_square or not all(_is_number(count) and count >= 0 for row in rows for count in row):
-        raise ValueError(f"{fields.where}: confusion_matrix of {split} must be a square of counts, got {rows!r}.")
+        raise ValueError(f"{fields.where}: confusion_matrix must be a square of counts, got {rows!r}.")
     return tuple(map(tuple, rows))
 
 

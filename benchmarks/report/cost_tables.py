@@ -35,7 +35,7 @@ def costs_table(rows: Sequence[Row]) -> Table | None:
             _estimate_text(row.estimate(lambda run: run.forward_flops), count_text),
             _estimate_text(row.estimate(lambda run: run.training_flops), count_text),
             *(
-                _estimate_text(row.estimate(lambda run, size=size: run.latency.get(size)), _milliseconds_text)  # type: ignore[misc]
+                _estimate_text(Estimate.of(run.latency.get(size) for run in row.runs), _milliseconds_text)
                 for size in batch_sizes
             ),
             _estimate_text(row.estimate(lambda run: run.train_examples_per_second), lambda value: f"{value:.0f}"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -12,7 +11,7 @@ from benchmarks.report import cost_tables, measurement_tables, tables
 from benchmarks.report.collect import Collected
 from benchmarks.report.plots import Panel, Plots, learning_curves, tradeoff_plots
 from benchmarks.report.ratio_plots import memory_plot, speed_plot
-from benchmarks.report.runs import Row, group_runs, split_suites
+from benchmarks.report.runs import Row, Run, group_runs, split_suites
 from benchmarks.report.series import Series, suite_series
 from benchmarks.report.tables import Table
 
@@ -136,15 +135,15 @@ def _confusion_matrices(row: Row) -> list[ConfusionMatrix]:
         if counts:
             where = row.first.task if len(row.first.best.confusion) == 1 else f"{row.first.task}, {split}"
             caption = f"{where}: {row.label}, sum of {_counted(len(row.runs), 'seed')}"
-            labels = _label_names(row.first.suite, row.first.task, len(counts))
+            labels = _label_names(row.first, len(counts))
             found.append(ConfusionMatrix(caption, labels, tuple(map(tuple, counts))))
     return found
 
 
-def _label_names(suite: str, task: str, count: int) -> tuple[str, ...]:
-    """Return the labels' names, or their ids where this version does not know the task or knows other labels."""
+def _label_names(run: Run, count: int) -> tuple[str, ...]:
+    """Return the labels' names, or their ids where they are not known."""
     try:
-        labels: Any = get_suite(suite)[task].labels
-    except (ValueError, KeyError):
-        labels = ()
+        labels: Sequence[str] = get_suite(run.suite)[run.task].labels
+    except (ValueError, KeyError):  # files of one's own, or a task of another version
+        labels = [name.strip() for name in str(run.arguments.get("labels") or "").split(",")]
     return tuple(labels) if len(labels) == count else tuple(map(str, range(count)))

@@ -204,7 +204,7 @@ def learning_curves(rows: Sequence[Row], prefix: str) -> Plots | None:
     series = suite_series(rows)
     panels = []
     for index, task in enumerate(dict.fromkeys(row.first.task for row in rows)):
-        of_task = [row for row in rows if row.first.task == task and any(len(run.epochs) > 1 for run in row.runs)]
+        of_task = [row for row in rows if row.first.task == task and _has_course(row)]
         if of_task:
             panels.append(_draw_curves(of_task, series, f"{prefix}-curves-{index}"))
     note = (
@@ -213,6 +213,11 @@ def learning_curves(rows: Sequence[Row], prefix: str) -> Plots | None:
         "majority baseline."
     )
     return Plots("Learning curves", note, tuple(panels)) if panels else None
+
+
+def _has_course(row: Row) -> bool:
+    counts = [len(run.epochs) for run in row.runs]
+    return min(counts) > 0 and max(counts) > 1
 
 
 def _draw_curves(rows: Sequence[Row], series: dict[str, Series], name: str) -> Panel:
@@ -235,7 +240,7 @@ def _draw_curves(rows: Sequence[Row], series: dict[str, Series], name: str) -> P
                 high = [mean + deviation for mean, deviation in zip(means, spread, strict=True)]
                 axes.fill_between(numbers, low, high, color=look.color, alpha=0.2, linewidth=0)
             course = ", ".join(map(percent_text, estimates))
-            descriptions.append(f"{row.label}, {len(row.runs)} seeds, after epochs 1 to {len(numbers)}: {course}")
+            descriptions.append(f"{row.label}, n = {len(row.runs)}, after epochs 1 to {len(numbers)}: {course}")
         baseline = rows[0].first.baseline
         _draw_baseline(axes, baseline)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,18 @@ from typing import Any
 from benchmarks.glue.tasks import get_suite
 
 # Arguments that may differ between runs of one row.
-_NOT_SETTINGS = ("task_name", "seeds", "output_dir", "overwrite_output_dir", "save_model", "dataloader_num_workers")
+_NOT_SETTINGS = (
+    "task_name",
+    "seeds",
+    "output_dir",
+    "overwrite_output_dir",
+    "save_model",
+    "dataloader_num_workers",
+    "save_steps",
+    "report_to",
+    "logging_steps",
+    "predict",
+)
 # Letters that mark scores which must not be compared with those of other data or another choice of settings.
 FLAGS = {
     "t": "trained on a subset of the training data",
@@ -34,12 +45,14 @@ class Epoch:
         score: Mean over the splits of the mean of the metrics, from 0 to 1 where the metrics are.
         metrics: For each validation split its metrics.
         confusion: For some splits, how many examples of each true label (row) were predicted as each label (column).
+        notes: What the metrics are to be read with.
     """
 
     number: int
     score: float
     metrics: Mapping[str, Mapping[str, float]]
     confusion: Mapping[str, tuple[tuple[int, ...], ...]]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,8 @@ class Run:
         epochs: All epochs.
         baseline: Score of always predicting the most frequent training label, `None` without a training split.
         evaluated_examples: For each validation split, how many.
-        split_rows: For each split, how many rows its file has.
+        split_rows: For each split that is trained or evaluated on, how many rows were read.
+        bad_rows: For each of them, how many rows were left out because they are damaged.
         subsets: Names of the splits that are not complete.
         missing_splits: Names of the splits that were not there.
         train_examples: How many examples an epoch had, 0 if the model was only evaluated.
@@ -76,6 +90,7 @@ class Run:
         wall_seconds: Duration of the run.
         train_examples_per_second: Speed of the training.
         was_dev_selected: Whether settings were chosen by the score on the validation splits.
+        selected: Which settings were chosen.
         num_tried: Among how many settings.
         stopped_early: Whether the score ended the training before the last epoch.
         command: The command line.
@@ -95,6 +110,7 @@ class Run:
     baseline: float | None
     evaluated_examples: Mapping[str, int]
     split_rows: Mapping[str, int]
+    bad_rows: Mapping[str, int]
     subsets: tuple[str, ...]
     missing_splits: tuple[str, ...]
     train_examples: int
@@ -113,6 +129,7 @@ class Run:
     wall_seconds: float | None
     train_examples_per_second: float | None
     was_dev_selected: bool
+    selected: Mapping[str, Any]
     num_tried: int
     stopped_early: bool
     command: tuple[str, ...]
@@ -226,14 +243,14 @@ class Row:
         """What must be known before the score is compared with another."""
         first = self.first
         marks = [f"{name} is a subset ({first.split_rows[name]} rows)" for name in first.subsets]
+        marks += [f"{count} damaged rows of {name} left out" for name, count in first.bad_rows.items() if count]
         if first.train_was_cut:
             marks.append(f"trained on {first.train_examples} examples")
         if not first.train_examples:
             marks.append("evaluated only")
         marks += [f"no {name}" for name in first.missing_splits]
         if any(run.was_dev_selected for run in self.runs):
-            tried = max(run.num_tried for run in self.runs)
-            marks.append(f"dev-selected among {tried} settings" if tried else "dev-selected")
+            marks.append(_selection_text(self.runs))
         stopped = sum(run.stopped_early for run in self.runs)
         if stopped:
             marks.append(f"stopped early ({stopped} of {len(self.runs)} seeds)")
@@ -244,7 +261,8 @@ class Row:
         ):
             if len(values) > 1:
                 marks.append(f"seeds ran with different {what}")
-        return marks
+        notes = Counter(note for run in self.runs for note in run.best.notes)
+        return marks + [f"{note} ({count} of {len(self.runs)} seeds)" for note, count in notes.items()]
 
     def confusion(self, split: str) -> list[list[int]] | None:
         """Sum the confusion matrices of a split over seeds, at the best epoch; `None` unless all have one."""
@@ -253,6 +271,13 @@ class Row:
         if len(known) < len(matrices) or len({len(matrix) for matrix in known}) != 1:
             return None
         return [[sum(counts) for counts in zip(*rows, strict=True)] for rows in zip(*known, strict=True)]
+
+
+def _selection_text(runs: Sequence[Run]) -> str:
+    tried = max(run.num_tried for run in runs)
+    chosen = dict.fromkeys(f"{name}={value}" for run in runs for name, value in run.selected.items())
+    among = f"dev-selected among {tried} settings" if tried else "dev-selected"
+    return f"{among}: {', '.join(chosen)}" if chosen else among
 
 
 def group_runs(runs: Iterable[Run]) -> list[Row]:

@@ -142,9 +142,10 @@ def results_table(rows: Sequence[Row]) -> Table:
     )
     notes = (
         "Scores are 100 x the mean of the task's metrics on the validation splits, MNLI's two splits counted once.",
-        "The best epoch is chosen on these splits, so that its score flatters; the last epoch's does not.",
+        "The best epoch is chosen on these splits, so that its score flatters; the last epoch is not chosen.",
         "± is the standard deviation over n seeds; a single seed has none.",
-        "Majority: the most frequent training label is always predicted (regression: the mean).",
+        "Majority: the most frequent label of the training data (without any, of the validation data) is always "
+        "predicted, or the mean of a regression's.",
     )
     return Table("Scores of every task", columns, cells, notes)
 
@@ -154,7 +155,7 @@ def _metrics_text(row: Row) -> str:
     parts = []
     for split in splits:
         for name in row.metric_names:
-            estimate = row.estimate(lambda run, split=split, name=name: run.best.metrics.get(split, {}).get(name))  # type: ignore[misc]
+            estimate = Estimate.of(run.best.metrics.get(split, {}).get(name) for run in row.runs)
             parts.append(f"{f'{split} ' if len(splits) > 1 else ''}{name} {percent_text(estimate)}")
     return ", ".join(parts)
 
@@ -201,6 +202,8 @@ def averages_table(rows: Sequence[Row]) -> Table | None:
 
 
 def _coverage_text(average: Average) -> str:
+    if not suite_tasks(average.rows[0].first.suite):
+        return str(len(average.rows))
     if not average.missing:
         return f"all {len(average.rows)}"
     missing = f"no {', '.join(average.missing)}"
@@ -242,4 +245,4 @@ def published_table(rows: Sequence[Row]) -> Table | None:
 
 def suite_title(suite: str) -> str:
     """Return a suite's heading."""
-    return {"glue": "GLUE", "zh": "Chinese"}.get(suite, suite) if suite_tasks(suite) else f"{suite} (unknown suite)"
+    return {"glue": "GLUE", "zh": "Chinese tasks", "files": "Files of one's own"}.get(suite, suite)

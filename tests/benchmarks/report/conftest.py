@@ -25,7 +25,8 @@ def _epoch(task: Any, number: int, score: float, with_confusion: bool) -> Record
     if with_confusion and task.labels:
         size, right = len(task.labels), round(100 * max(score, 0))
         matrix = [[right if row == column else 100 - right for column in range(size)] for row in range(size)]
-        record["confusion_matrix"] = dict.fromkeys(splits, matrix)
+        for split in splits:
+            record["validation"][split]["confusion_matrix"] = matrix
     return record
 
 

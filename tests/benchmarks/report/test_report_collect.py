@@ -28,12 +28,20 @@ def test_optional_fields_may_be_missing(make_run):
 
 
 def test_optional_fields_are_read(make_run):
-    run = read_run(make_run(dev_selected=True, tried=[{}, {}], stopped_early=True), "here")
+    selection = {"dev_selected": True, "selected": {"learning_rate": 1e-3}, "tried": [{}, {}]}
+    run = read_run(make_run(stopped_early=True, **selection), "here")
     assert run.latency == {1: 0.0042, 32: 0.0008}
     assert (run.forward_flops, run.training_flops, run.peak_memory) == (12_000_000, 3_600_000_000_000, 512_000_000)
-    assert (run.was_dev_selected, run.num_tried, run.stopped_early) == (True, 2, True)
+    assert (run.was_dev_selected, run.selected, run.num_tried) == (True, {"learning_rate": 1e-3}, 2)
+    assert run.stopped_early
     assert run.best.confusion == {"validation": ((80, 20), (20, 80))}
     assert run.best.metrics == {"validation": {"accuracy": 0.8}}
+
+
+def test_test_splits_have_no_part_in_the_scores(make_run):
+    splits = {"validation": {"rows": 9}, "test": {"rows": 7, "is_subset": True}}
+    run = read_run(make_run(data={"splits": splits}), "here")
+    assert (run.split_rows, run.subsets) == ({"validation": 9}, ())
 
 
 @pytest.mark.parametrize(
@@ -49,8 +57,8 @@ def test_optional_fields_are_read(make_run):
         ({"flops": {"training_total": math.inf}}, "flops: training_total must be a finite number"),
         ({"inference_latency_seconds": {"many": 1}}, "names must be batch sizes, got 'many'"),
         (
-            {"last": {"score": 1, "validation": {}, "confusion_matrix": {"v": [[1, 2]]}}},
-            "confusion_matrix of v must be a square of counts",
+            {"last": {"score": 1, "validation": {"v": {"confusion_matrix": [[1, 2]]}}}},
+            "v: confusion_matrix must be a square of counts",
         ),
     ],
 )

@@ -94,13 +94,16 @@ def test_suites_stay_apart_also_ones_that_are_not_known(rows, make_run):
 def test_marks_tell_what_keeps_scores_from_being_compared(rows):
     subset = {"train": {"rows": 9999, "is_subset": True}, "validation": {"rows": 13, "is_subset": True}}
     data = {"splits": subset, "missing_splits": ["validation_mismatched"], "train_examples": 7, "train_was_cut": True}
-    (row,) = rows({"data": data, "dev_selected": True, "tried": [{}, {}, {}], "stopped_early": True})
+    subset["train"]["bad_rows"] = 2
+    selection = {"dev_selected": True, "selected": {"learning_rate": 1e-3}, "tried": [{}, {}, {}]}
+    (row,) = rows({"data": data, "stopped_early": True, **selection})
     assert row.marks == [
         "train is a subset (9999 rows)",
         "validation is a subset (13 rows)",
+        "2 damaged rows of train left out",
         "trained on 7 examples",
         "no validation_mismatched",
-        "dev-selected among 3 settings",
+        "dev-selected among 3 settings: learning_rate=0.001",
         "stopped early (1 of 1 seeds)",
     ]
     assert row.flags == "tvcdm"
@@ -108,6 +111,14 @@ def test_marks_tell_what_keeps_scores_from_being_compared(rows):
     assert (evaluated.marks, evaluated.flags) == (["evaluated only"], "e")
     (plain,) = rows({})
     assert (plain.marks, plain.flags) == ([], "")
+
+
+def test_notes_of_the_metrics_are_marks(rows):
+    validation = {"validation": {"accuracy": 0.5, "loss": 1.0, "examples": 2, "notes": ["All predictions are equal."]}}
+    constant = {"seed": 2, "best": {"epoch": 1, "score": 0.5, "validation": validation}}
+    (row,) = rows({}, constant)
+    assert row.marks == ["All predictions are equal. (1 of 2 seeds)"]
+    assert row.metric_names == ["accuracy"]
 
 
 def test_seeds_of_different_origin_are_marked(rows):
