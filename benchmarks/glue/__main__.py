@@ -11,9 +11,11 @@ from transformers.utils import logging as transformers_logging
 
 from benchmarks.glue.arguments import parse_arguments
 from benchmarks.glue.data import load_task_data
-from benchmarks.glue.results import RESULTS_FILE, describe_run, read_results, render_table, write_results, write_text
+from benchmarks.glue.results import RESULTS_FILE, describe_run, write_results, write_text
 from benchmarks.glue.tasks import get_tasks
 from benchmarks.glue.train import create_accelerator, fine_tune
+from benchmarks.report.collect import collect
+from benchmarks.report.markdown import render_markdown
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -44,9 +46,9 @@ def main(argv: Sequence[str] | None = None) -> None:
                 results = describe_run(accelerator, data, fine_tuned, arguments, seed, wall_seconds)
                 write_results(settings.run_dir(data.task.name, seed) / RESULTS_FILE, results)
     if accelerator.is_main_process:
-        table = render_table(read_results(settings.output_dir))
-        write_text(Path(settings.output_dir, "results.md"), table)
-        print(table, end="")
+        collected = collect([settings.output_dir])
+        write_text(Path(settings.output_dir, "results.md"), render_markdown(collected))
+        print(render_markdown(collected, with_details=False), end="")
     accelerator.end_training()
 
 

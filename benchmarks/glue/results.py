@@ -1,4 +1,4 @@
-"""What a run leaves behind, as JSON, and tables of it."""
+"""What a run leaves behind, as JSON; `benchmarks.report` makes tables of it."""
 
 import dataclasses
 import importlib.metadata
@@ -9,8 +9,6 @@ import statistics
 import subprocess
 import sys
 import warnings
-from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ import hf_lineage
 from benchmarks.glue.arguments import Arguments
 from benchmarks.glue.data import TaskData, majority_label
 from benchmarks.glue.metrics import TaskMetrics, score
-from benchmarks.glue.tasks import get_suite
 from benchmarks.glue.train import FineTuned
 from hf_lineage.files import atomic_file
 
@@ -38,8 +35,6 @@ _PACKAGES = (
     "scipy",
     "numpy",
 )
-# Arguments that may differ between runs of one table row.
-_NOT_SETTINGS = ("task_name", "seeds", "output_dir", "overwrite_output_dir", "save_model", "dataloader_num_workers")
 
 
 def describe_run(
@@ -157,130 +152,30 @@ def write_results(path: Path, results: dict[str, Any]) -> None:
     write_text(path, json.dumps(results, indent=2, allow_nan=False) + "\n")
 
 
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        ValueError: If it is not valid JSON, which has neither NaN nor infinity.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise ValueError(f"{path} is not a results file: {error}") from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
 def read_results(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Read the results of all runs in a folder and the folders in it, ordered by path.
 
     Raises:
         ValueError: If the folder holds none, or a results file is not valid JSON.
     """
-    found = []
-    for path in sorted(Path(folder).rglob(RESULTS_FILE)):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path} is not a results file: {error}") from error
-        if isinstance(content, dict) and content.get("benchmark") == _BENCHMARK:
-            found.append(content)
+    contents = [read_json(path) for path in sorted(Path(folder).rglob(RESULTS_FILE))]
+    found = [content for content in contents if isinstance(content, dict) and content.get("benchmark") == _BENCHMARK]
     if not found:
         raise ValueError(f"No results of {_BENCHMARK} in {folder}: looked for files named {RESULTS_FILE}.")
     return found
-
-
-def render_table(results: Sequence[dict[str, Any]]) -> str:
-    """Render runs as a Markdown table that also reads well as plain text.
-
-    Runs that differ only in their seed share a row. Scores and metrics are multiplied by 100; ± is the standard
-    deviation over seeds. Below it stands the mean over the tasks of each model that has several.
-
-    Args:
-        results: From `read_results`.
-    """
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for result in results:
-        groups[json.dumps([result["suite"], result["task"], _settings(result)], sort_keys=True)].append(result)
-    runs = sorted(groups.values(), key=_row_order)
-    header = ["task", "model", "score (best epoch)", "score (last epoch)", "majority", "metrics (best epoch)"]
-    rows = [[*header, "examples", "seeds", "notes"], *(_row(group, runs) for group in runs)]
-    notes = [
-        "Scores are 100 x the mean of the task's metrics on the validation splits; the best epoch is chosen on them.",
-        *_averages(runs),
-    ]
-    return "\n".join([*_align(rows), "", *notes]) + "\n"
-
-
-def _settings(result: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in result["arguments"].items() if name not in _NOT_SETTINGS}
-
-
-def _row_order(group: list[dict[str, Any]]) -> tuple[str, int, str]:
-    suite, task = group[0]["suite"], group[0]["task"]
-    return suite, list(get_suite(suite)).index(task), group[0]["model"]
-
-
-def _row(group: list[dict[str, Any]], runs: list[list[dict[str, Any]]]) -> list[str]:
-    first = group[0]
-    baseline = first["majority_baseline"]
-    return [
-        first["task"],
-        first["model"],
-        _mean_and_spread([result["best"]["score"] for result in group]),
-        _mean_and_spread([result["last"]["score"] for result in group]),
-        _mean_and_spread([baseline["score"]]) if baseline else "-",
-        _metrics_cell(group),
-        " + ".join(str(count) for count in first["evaluated_examples"].values()),
-        ", ".join(str(seed) for seed in sorted(result["seed"] for result in group)),
-        "; ".join([*_data_notes(first), *_differing_settings(first, runs)]),
-    ]
-
-
-def _mean_and_spread(values: Sequence[float]) -> str:
-    mean = f"{100 * statistics.fmean(values):.1f}"
-    return f"{mean} ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else mean
-
-
-def _metrics_cell(group: list[dict[str, Any]]) -> str:
-    task = get_suite(group[0]["suite"])[group[0]["task"]]
-    splits = list(group[0]["best"]["validation"])
-    cells = []
-    for split in splits:
-        for metric in task.metrics:
-            mean = statistics.fmean(result["best"]["validation"][split][metric] for result in group)
-            cells.append(f"{f'{split} ' if len(splits) > 1 else ''}{metric} {100 * mean:.1f}")
-    return ", ".join(cells)
-
-
-def _data_notes(result: dict[str, Any]) -> list[str]:
-    data = result["data"]
-    notes = [
-        f"{name} is a subset ({split['rows']} rows)" for name, split in data["splits"].items() if split["is_subset"]
-    ]
-    if data["train_was_cut"]:
-        notes.append(f"trained on {data['train_examples']} examples")
-    if not data["train_examples"]:
-        notes.append("evaluated only")
-    return notes + [f"no {name}" for name in data["missing_splits"]]
-
-
-def _differing_settings(result: dict[str, Any], runs: list[list[dict[str, Any]]]) -> list[str]:
-    """Return the arguments that tell a row from others of the same task and model."""
-    key, own = ("suite", "task", "model"), _settings(result)
-    others = [_settings(group[0]) for group in runs if all(group[0][name] == result[name] for name in key)]
-    return [f"{name}={own[name]}" for name in own if any(other.get(name) != own[name] for other in others)]
-
-
-def _averages(runs: list[list[dict[str, Any]]]) -> list[str]:
-    """Return one line for each model that has several tasks and one row for each of them."""
-    scores: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for group in runs:
-        mean = statistics.fmean(result["best"]["score"] for result in group)
-        scores[group[0]["model"]].append((group[0]["task"], mean))
-    lines = []
-    for model, pairs in scores.items():
-        by_task = dict(pairs)
-        # With several rows of one task, a mean would have to pick some of them by their score.
-        if len(by_task) == len(pairs) > 1:
-            line = f"Mean of {model} over {len(pairs)} tasks: {100 * statistics.fmean(by_task.values()):.1f}"
-            if by_task.pop("wnli", None) is not None:
-                without = 100 * statistics.fmean(by_task.values())
-                line += f"; {without:.1f} without wnli, whose validation split contradicts its training split"
-            lines.append(f"{line}.")
-    return lines
-
-
-def _align(rows: list[list[str]]) -> list[str]:
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells
-    ]
-    return [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]

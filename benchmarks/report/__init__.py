@@ -1,0 +1,1 @@
+"""Tables and plots of what `benchmarks.glue` and `benchmarks.speed` wrote."""
