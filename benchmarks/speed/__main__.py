@@ -21,7 +21,7 @@ from benchmarks.speed.cases import Case, run_case_alone
 from benchmarks.speed.report import describe, render, write_report
 
 # Family -> the module whose `cases()` are its comparisons
-FAMILIES = {"albert": "benchmarks.speed.albert", "xlnet": "benchmarks.speed.xlnet"}
+FAMILIES = {family: f"benchmarks.speed.{family}" for family in ("albert", "elmo", "xlnet")}
 
 
 def speed(

@@ -4,11 +4,18 @@ Peters et al. 2018 (https://arxiv.org/abs/1802.05365), section 3.1; bilm-tf's `b
 leaves open: where the skip connections, the bounds and the dropout are.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .configuration_elmo import ElmoConfig
+from .packed_linear_elmo import packed
+
+# The input's part of the gates needs no recurrence, so that it is a large product for many steps. For all of them at
+# once its result would be so large that what its memory costs is more than what is gained.
+STEPS_AT_ONCE = 8
 
 
 class ElmoLstmLayer(GradientCheckpointingLayer):
@@ -43,51 +50,56 @@ class ElmoLstmLayer(GradientCheckpointingLayer):
             after each sequence's own last step.
         """
         hidden, cell = state.split([inputs.shape[-1], state.shape[-1] - inputs.shape[-1]], -1)
-        # the input's part of the gates needs no recurrence: one large product for all steps
-        gates = self.input_linear(inputs.transpose(0, 1))
-        outputs, cells = (self._scanned if _is_exporting() else self._unrolled)(gates, hidden, cell)
+        steps = inputs.transpose(0, 1)
+        outputs, cells = (self._scanned if _is_exporting() else self._unrolled)(steps, hidden, cell)
         state = torch.cat([_take_step(outputs, lengths), _take_step(cells, lengths)], -1)
         return outputs[:, 1:], state
 
     def _unrolled(
-        self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
+        self, inputs: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Outputs and cells `(sequences, 1 + length, ...)` from gates `(length, sequences, ...)`, the start first.
+        """Outputs and cells `(sequences, 1 + length, ...)` from inputs `(length, sequences, ...)`, the start first.
 
         The plain form, which `_scanned` is tested against.
         """
         outputs, cells = [hidden], [cell]
-        for gates_of_step in gates.unbind(0):  # its backward pass is linear in the steps, that of indexing quadratic
-            hidden, cell = self._step(gates_of_step, hidden, cell)
-            outputs.append(hidden)
-            cells.append(cell)
+        sequences, length = len(hidden), len(inputs)
+        recurrent_linear = packed(self.recurrent_linear, sequences, length)
+        projection = packed(self.projection, sequences, length)
+        input_linear = packed(self.input_linear, STEPS_AT_ONCE * sequences, length // STEPS_AT_ONCE)
+        for chunk in inputs.split(STEPS_AT_ONCE):
+            # unbinding has a backward pass that is linear in the steps, that of indexing is quadratic
+            for gates_of_step in input_linear(chunk).unbind(0):
+                hidden, cell = self._step(recurrent_linear(hidden) + gates_of_step, cell, projection)
+                outputs.append(hidden)
+                cells.append(cell)
         return torch.stack(outputs, 1), torch.stack(cells, 1)
 
     def _scanned(
-        self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
+        self, inputs: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The same as an operator over the steps, so that an exported graph takes any length."""
         from torch._higher_order_ops.scan import scan  # a prototype in torch, so only where it is needed
 
         def step(carry, gates_of_step):
-            carry = self._step(gates_of_step, *carry)
+            hidden, cell = carry
+            carry = self._step(gates_of_step + self.recurrent_linear(hidden), cell, self.projection)
             return carry, tuple(value.clone() for value in carry)
 
         start = tuple(value.clone(memory_format=torch.contiguous_format) for value in (hidden, cell))
-        _, (outputs, cells) = scan(step, start, gates)
+        _, (outputs, cells) = scan(step, start, self.input_linear(inputs))
         return (
             torch.cat([hidden[None], outputs]).transpose(0, 1),
             torch.cat([cell[None], cells]).transpose(0, 1),
         )
 
     def _step(
-        self, gates: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
+        self, gates: torch.Tensor, cell: torch.Tensor, projection: Callable[[torch.Tensor], torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        gates = gates + self.recurrent_linear(hidden)
         input_gate, forget_gate, candidate, output_gate = gates.chunk(4, -1)
         cell = torch.sigmoid(forget_gate + self.forget_bias) * cell
-        cell = _bounded(cell + torch.sigmoid(input_gate) * torch.tanh(candidate), self.cell_clip)
-        hidden = self.projection(torch.sigmoid(output_gate) * torch.tanh(cell))
+        cell = _bounded(torch.addcmul(cell, torch.sigmoid(input_gate), torch.tanh(candidate)), self.cell_clip)
+        hidden = projection(torch.sigmoid(output_gate) * torch.tanh(cell))
         return _bounded(hidden, self.proj_clip), cell
 
 

@@ -22,6 +22,7 @@ FILES = [
     "scalar_mix",
     "heads",
     "modeling",
+    "packed_linear",
     "tokenization",
 ]
 AUTO_MAP = {

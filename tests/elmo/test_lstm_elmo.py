@@ -5,9 +5,9 @@ from hf_lineage.elmo.lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
 
 def test_scanned_steps_equal_the_plain_ones(tiny):
     layer = ElmoLstmLayer(tiny(cell_clip=0.4, proj_clip=0.3)).double()
-    gates, hidden, cell = torch.randn(5, 3, 48).double(), torch.randn(3, 8).double(), torch.randn(3, 12).double()
+    inputs, hidden, cell = torch.randn(19, 3, 8).double(), torch.randn(3, 8).double(), torch.randn(3, 12).double()
     with torch.no_grad():
-        torch.testing.assert_close(layer._scanned(gates, hidden, cell), layer._unrolled(gates, hidden, cell))
+        torch.testing.assert_close(layer._scanned(inputs, hidden, cell), layer._unrolled(inputs, hidden, cell))
 
 
 def test_autocast(tiny):

@@ -63,7 +63,7 @@ def test_the_command_writes_what_it_prints(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"family": "gpt"}, "must be one of albert, xlnet, got 'gpt'"),
+        ({"family": "gpt"}, "must be one of albert, elmo, xlnet, got 'gpt'"),
         ({"only": ["forward", "backward"]}, r"one of pretraining, .*forward, got backward"),
         ({"output": Path("no-such-folder/albert.json")}, "no folder no-such-folder"),
         ({"output": Path(__file__).parent}, "--output .* it is a folder"),

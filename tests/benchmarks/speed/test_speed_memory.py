@@ -66,4 +66,4 @@ def test_wrong_names_are_told(monkeypatch, capsys):
     with pytest.raises(SystemExit) as caught:
         memory.main()
     assert caught.value.code == 2
-    assert "the family must be one of albert, xlnet, got 'gpt'" in capsys.readouterr().err
+    assert "the family must be one of albert, elmo, xlnet, got 'gpt'" in capsys.readouterr().err
