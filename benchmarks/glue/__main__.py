@@ -10,9 +10,9 @@ from pathlib import Path
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.glue.arguments import parse_arguments
-from benchmarks.glue.data import load_task_data
+from benchmarks.glue.data import load_tasks, select_tasks
+from benchmarks.glue.predictions import predict_tests
 from benchmarks.glue.results import RESULTS_FILE, describe_run, read_results, render_table, write_results, write_text
-from benchmarks.glue.tasks import get_tasks
 from benchmarks.glue.train import create_accelerator, fine_tune
 
 
@@ -27,14 +27,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     arguments = parse_arguments(argv)
     settings = arguments.fine_tuning
-    tasks = get_tasks(arguments.data.task_names, arguments.data.suite)
+    tasks = select_tasks(arguments.data)
     if not settings.overwrite_output_dir:
         _require_no_results([settings.run_dir(task.name, seed) for task in tasks for seed in settings.seed_list])
     accelerator = create_accelerator(settings)
     _quiet_logs(accelerator.is_main_process)
     with accelerator.local_main_process_first():
         needs_train = settings.num_train_epochs > 0
-        loaded = [load_task_data(task, arguments.data.suite, arguments.data.data_dir, needs_train) for task in tasks]
+        loaded = load_tasks(tasks, arguments.data, needs_train)
     for data in loaded:
         for seed in settings.seed_list:
             start = time.perf_counter()
@@ -43,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 wall_seconds = time.perf_counter() - start
                 results = describe_run(accelerator, data, fine_tuned, arguments, seed, wall_seconds)
                 write_results(settings.run_dir(data.task.name, seed) / RESULTS_FILE, results)
+    if arguments.data.predict:
+        predict_tests(accelerator, loaded, arguments)
     if accelerator.is_main_process:
         table = render_table(read_results(settings.output_dir))
         write_text(Path(settings.output_dir, "results.md"), table)

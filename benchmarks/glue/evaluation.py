@@ -58,7 +58,7 @@ def evaluate_splits(
         task: The task.
 
     Returns:
-        `validation`: for each split its metrics, the mean `loss` and the number of `examples`; `score`: the mean over
+        `validation`: for each split what `evaluate_logits` gives; `score`: the mean over
         the splits of the mean of the metrics; `eval_seconds`.
     """
     start = time.perf_counter()
@@ -68,12 +68,19 @@ def evaluate_splits(
         expected = len(loader.dataset)
         if len(labels) != expected:
             raise RuntimeError(f"{len(labels)} instead of {expected} examples of {task.name}/{name} were evaluated.")
-        validation[name] = _evaluate_logits(logits, labels, task)
+        validation[name] = evaluate_logits(logits, labels, task)
     mean_score = sum(score(metrics, task) for metrics in validation.values()) / len(validation)
     return {"validation": validation, "score": mean_score, "eval_seconds": time.perf_counter() - start}
 
 
-def _evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> dict[str, Any]:
+def evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> dict[str, Any]:
+    """Return a task's metrics, the mean `loss`, the number of `examples`, and `notes` if a metric is undefined.
+
+    Args:
+        logits: Shape `(examples, labels)`, float32.
+        labels: Shape `(examples,)`, int64, or float32 for a regression.
+        task: The task.
+    """
     if task.is_regression:
         # The last dimension only: a bare squeeze would also drop the batch of a single example.
         predictions = logits.squeeze(-1)
@@ -83,4 +90,5 @@ def _evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> 
         loss = nn.functional.cross_entropy(logits, labels)
     metrics = TaskMetrics(task)
     metrics.add_batch(predictions.numpy(), labels.numpy())
-    return {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
+    evaluated = {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
+    return {**evaluated, "notes": metrics.notes} if metrics.notes else evaluated

@@ -20,8 +20,8 @@ from accelerate import Accelerator
 import hf_lineage
 from benchmarks.glue.arguments import Arguments
 from benchmarks.glue.data import TaskData, majority_label
-from benchmarks.glue.metrics import TaskMetrics, score
-from benchmarks.glue.tasks import get_suite
+from benchmarks.glue.metrics import METRICS, TaskMetrics, score
+from benchmarks.glue.tasks import FILES_SUITE, find_task, get_suite
 from benchmarks.glue.train import FineTuned
 from hf_lineage.files import atomic_file
 
@@ -39,7 +39,15 @@ _PACKAGES = (
     "numpy",
 )
 # Arguments that may differ between runs of one table row.
-_NOT_SETTINGS = ("task_name", "seeds", "output_dir", "overwrite_output_dir", "save_model", "dataloader_num_workers")
+_NOT_SETTINGS = (
+    "task_name",
+    "seeds",
+    "output_dir",
+    "overwrite_output_dir",
+    "save_model",
+    "dataloader_num_workers",
+    "predict",
+)
 
 
 def describe_run(
@@ -202,9 +210,10 @@ def _settings(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result["arguments"].items() if name not in _NOT_SETTINGS}
 
 
-def _row_order(group: list[dict[str, Any]]) -> tuple[str, int, str]:
+def _row_order(group: list[dict[str, Any]]) -> tuple[str, int, str, str]:
     suite, task = group[0]["suite"], group[0]["task"]
-    return suite, list(get_suite(suite)).index(task), group[0]["model"]
+    position = 0 if suite == FILES_SUITE else list(get_suite(suite)).index(task)
+    return suite, position, task, group[0]["model"]
 
 
 def _row(group: list[dict[str, Any]], runs: list[list[dict[str, Any]]]) -> list[str]:
@@ -229,11 +238,12 @@ def _mean_and_spread(values: Sequence[float]) -> str:
 
 
 def _metrics_cell(group: list[dict[str, Any]]) -> str:
-    task = get_suite(group[0]["suite"])[group[0]["task"]]
     splits = list(group[0]["best"]["validation"])
+    task = find_task(group[0]["suite"], group[0]["task"])
+    names = task.metrics if task else [name for name in group[0]["best"]["validation"][splits[0]] if name in METRICS]
     cells = []
     for split in splits:
-        for metric in task.metrics:
+        for metric in names:
             mean = statistics.fmean(result["best"]["validation"][split][metric] for result in group)
             cells.append(f"{f'{split} ' if len(splits) > 1 else ''}{metric} {100 * mean:.1f}")
     return ", ".join(cells)

@@ -135,7 +135,7 @@ def test_without_a_folder_the_data_comes_from_the_hub(monkeypatch: pytest.Monkey
         splits = {name: sentiment_rows(3, 0) for name in ("train", "validation", "test")}
         return datasets.DatasetDict({name: Dataset.from_list(rows) for name, rows in splits.items()})
 
-    monkeypatch.setattr("benchmarks.glue.data.load_dataset", load_dataset)
+    monkeypatch.setattr("benchmarks.glue.sources.load_dataset", load_dataset)
     data = load_task_data(SST2)
     assert asked == [("nyu-mll/glue", "sst2")]
     assert (data.origin, set(data.splits)) == ("nyu-mll/glue", {"train", "validation"})
