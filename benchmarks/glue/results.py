@@ -91,15 +91,15 @@ def describe_run(
     }
 
 
-def majority_baseline(data: TaskData) -> dict[str, Any] | None:
+def majority_baseline(data: TaskData) -> dict[str, Any]:
     """Return the metrics of always predicting the most frequent label of the training split (regression: its mean).
 
     Returns:
-        `label`, `validation` (the metrics of each split) and `score`; `None` without a training split.
+        `label`, `label_from` (the split whose label it is: without a training split the first validation split),
+        `validation` (the metrics of each split) and `score`.
     """
-    if data.train is None:
-        return None
-    label = majority_label(data.task, data.train)
+    label_from = data.task.train_split if data.train is not None else next(iter(data.validation))
+    label = majority_label(data.task, data.splits[label_from])
     validation = {}
     for name, split in data.validation.items():
         metrics = TaskMetrics(data.task)
@@ -110,6 +110,7 @@ def majority_baseline(data: TaskData) -> dict[str, Any] | None:
             validation[name] = metrics.compute()
     return {
         "label": label,
+        "label_from": label_from,
         "validation": validation,
         "score": statistics.fmean(score(metrics, data.task) for metrics in validation.values()),
     }
