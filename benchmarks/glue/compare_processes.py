@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 from transformers import HfArgumentParser
+from transformers.utils import logging as transformers_logging
 
 from benchmarks.glue.arguments import DataArguments
 from benchmarks.glue.data import TaskData, TextCollator, load_tasks, select_tasks
@@ -56,6 +57,7 @@ def main(args: list[str] | None = None) -> int:
     Returns:
         0 if every metric and number of examples is identical and the losses are equal up to 1e-5, else 1.
     """
+    transformers_logging.disable_progress_bar()
     (arguments,) = HfArgumentParser(CompareArguments).parse_args_into_dataclasses(args)
     data = DataArguments(arguments.task_name, suite=arguments.suite, data_dir=arguments.data_dir)
     counts = [int(count) for count in arguments.num_processes.split(",")]
