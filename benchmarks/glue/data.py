@@ -102,6 +102,10 @@ def load_tasks(tasks: Sequence[Task], arguments: DataArguments, needs_train: boo
             warnings.warn(f"Left out of all tasks: {error}", stacklevel=2)
     if not loaded:
         raise MissingDataError(f"No task of the suite {arguments.suite!r} has all its data in {arguments.data_dir}.")
+    for data in loaded:
+        absent = [name for name in data.task.diagnostics if name in arguments.task_names and name not in data.tests]
+        if absent:
+            raise MissingDataError(f"There is no data of the task {absent[0]!r} beside that of {data.origin}.")
     if arguments.predict and not any(data.tests for data in loaded):
         raise MissingDataError(f"--predict needs a test split; none in {', '.join(data.origin for data in loaded)}.")
     return loaded

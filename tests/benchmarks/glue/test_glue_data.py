@@ -169,6 +169,18 @@ def test_all_of_an_empty_folder_is_an_error(tmp_path: Path):
         load_tasks(select_tasks(arguments), arguments)
 
 
+@pytest.mark.filterwarnings("ignore:Not predicted", "ignore:Evaluated on the other")
+def test_a_diagnostic_set_that_is_named_must_be_there(tmp_path: Path, write_split):
+    rows = [{"premise": "a", "hypothesis": "b", "label": label} for label in range(3)]
+    for split in ("train", "validation_matched", "test_matched"):
+        write_split(tmp_path, "mnli", split, rows)
+    alone, named = (DataArguments(names, data_dir=str(tmp_path), predict=True) for names in ("mnli", "mnli,ax"))
+    (loaded,) = load_tasks(select_tasks(alone), alone)
+    assert set(loaded.tests) == {"test_matched"}
+    with pytest.raises(ValueError, match=r"There is no data of the task 'ax' beside that of .*mnli"):
+        load_tasks(select_tasks(named), named)
+
+
 def test_hidden_labels_of_test_splits_are_left_out(tmp_path: Path, write_split, sentiment_rows):
     for split in ("train", "validation", "test"):
         write_split(tmp_path, "sst2", split, sentiment_rows(4, 0))

@@ -96,6 +96,12 @@ def test_hidden_labels_of_a_test_file_are_none(tmp_path: Path, label):
     assert load(tmp_path, test=ROWS).tests["test"]["label"][:] == [1, 0, 1]
 
 
+def test_a_class_may_be_called_minus_one(tmp_path: Path):
+    rows = labelled(1, -1, 1)
+    data = load(tmp_path, train=rows, validation=rows, test=labelled(-1, -1))
+    assert (data.task.labels, data.tests["test"]["label"][:]) == (("-1", "1"), [0, 0])
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
