@@ -201,6 +201,7 @@ def write_submission(folder: Path) -> Path:
         for name in present:
             # A fixed date, so that equal predictions give equal archives.
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16  # or nobody may read what is unpacked
             archive.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
     missing = [file.name for file in PREDICTION_FILES if file.name not in present]
     if missing:

@@ -216,6 +216,7 @@ def test_the_archive_holds_every_file_and_repeats(tmp_path: Path):
     assert write_submission(tmp_path).read_bytes() == first
     with zipfile.ZipFile(tmp_path / "submission.zip") as archive:
         assert archive.namelist() == [file.name for file in PREDICTION_FILES]
+        assert {member.external_attr >> 16 for member in archive.infolist()} == {0o644}
     (tmp_path / "AX.tsv").unlink()
     with pytest.warns(UserWarning, match=r"lacks AX\.tsv; the leaderboard wants all 11 files"):
         write_submission(tmp_path)
