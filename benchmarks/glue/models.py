@@ -151,7 +151,7 @@ def _require_labels(model_name_or_path: str, config: dict[str, Any], task: Task)
     if task.is_regression:
         if is_named or len(names) > 1:
             raise ValueError(f"{model_name_or_path!r} predicts the labels {names}, {task.name!r} asks for one number.")
-    elif is_named and [name.lower() for name in names] != list(task.labels):
+    elif is_named and [name.lower() for name in names] != [label.lower() for label in task.labels]:
         raise ValueError(f"{model_name_or_path!r} has the labels {names}, {task.name!r} has {list(task.labels)}.")
 
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def test_the_model_of_mnli_predicts_the_diagnostic_set(command, official: Path, 
     assert len(read_predictions(folder / "MNLI-mm.tsv")) == 10
     assert not (tmp_path / "out" / "ax").exists()
     # Later calls add to the archive, here one that only evaluates.
-    model = tmp_path / "out" / "mnli" / "seed-1" / "model"
+    model = shutil.copytree(tmp_path / "out" / "mnli" / "seed-1" / "model", tmp_path / "model")
     before = (folder / "submission.zip").read_bytes()
     argv = command(model_name_or_path=model, data_dir=official, task_name="mnli", num_train_epochs=0)
     with pytest.warns(UserWarning, match="lacks CoLA"):
@@ -126,7 +127,7 @@ def test_known_labels_of_a_test_split_are_scored(command, tmp_path: Path, sentim
 
 
 def test_files_of_ones_own_are_trained_on_predicted_and_tabled(command, tmp_path: Path, sentiment_rows):
-    names, options = ("bad", "good"), {}
+    names, options = ("Bad", "GOOD"), {}
     for split, count in (("train", 64), ("validation", 13), ("test", 9)):
         rows = [
             {"sentence1": row["sentence"], **({"label": names[row["label"]]} if split != "test" else {})}
@@ -139,7 +140,7 @@ def test_files_of_ones_own_are_trained_on_predicted_and_tabled(command, tmp_path
     main([*argv[:position], *argv[position + 2 :], "--predict"])
     out = tmp_path / "out"
     results = json.loads((out / "reviews" / "seed-1" / "results.json").read_text())
-    assert (results["suite"], results["model_config"]["id2label"]) == ("files", {"0": "bad", "1": "good"})
+    assert (results["suite"], results["model_config"]["id2label"]) == ("files", {"0": "Bad", "1": "GOOD"})
     assert results["majority_baseline"]["validation"].keys() == {"validation"}
     found = read_predictions(out / "predictions" / "reviews.tsv")
     assert len(found) == 9
