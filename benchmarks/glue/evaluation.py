@@ -1,11 +1,13 @@
 """Evaluation of a model on the labelled splits of a task."""
 
 import time
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from accelerate import Accelerator
+from sklearn.metrics import confusion_matrix
 from torch import nn
 from tqdm import tqdm
 
@@ -58,8 +60,9 @@ def evaluate_splits(
         task: The task.
 
     Returns:
-        `validation`: for each split its metrics, the mean `loss` and the number of `examples`; `score`: the mean over
-        the splits of the mean of the metrics; `eval_seconds`.
+        `validation`: for each split its metrics, the mean `loss`, the number of `examples`, of a classification the
+        `confusion_matrix` (a row for each label, a column for each prediction) and, where there is something to note,
+        `notes`; `score`: the mean over the splits of the mean of the metrics; `eval_seconds`.
     """
     start = time.perf_counter()
     validation = {}
@@ -83,4 +86,15 @@ def _evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> 
         loss = nn.functional.cross_entropy(logits, labels)
     metrics = TaskMetrics(task)
     metrics.add_batch(predictions.numpy(), labels.numpy())
-    return {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
+    with warnings.catch_warnings(record=True) as undefined:
+        warnings.simplefilter("always")
+        evaluated: dict[str, Any] = {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
+    notes = [str(warning.message) for warning in undefined]
+    if len(labels) > 1 and predictions.unique().numel() == 1:
+        notes.insert(0, "All predictions are equal.")
+    if notes:
+        evaluated["notes"] = notes
+    if not task.is_regression:
+        matrix = confusion_matrix(labels.numpy(), predictions.numpy(), labels=range(len(task.labels)))
+        evaluated["confusion_matrix"] = matrix.tolist()
+    return evaluated
