@@ -17,7 +17,7 @@ from tokenizer_training.wordpiece import train_bert_tokenizer
 
 # A vocabulary of some thousands is settled long before; all of QQP would take minutes.
 MAX_LINES = 100_000
-_SMALLEST_VOCABULARY = 128
+_SMALLEST_VOCABULARY = 32
 
 
 def train_vocabulary(
@@ -26,7 +26,7 @@ def train_vocabulary(
     """Train a tokenizer on the texts of a training split and save it; the same texts give the same one.
 
     The texts of the first columns come first; of more than 100,000 so many are drawn. Small sets cannot fill a large
-    vocabulary: it is halved until they can.
+    vocabulary: it is made a quarter smaller until they can.
 
     Args:
         kind: Whose pieces: `"albert"` and `"xlnet"` unigram, `"bert"` WordPiece, `"gpt2"` pairs of bytes.
@@ -62,7 +62,7 @@ def _train(kind: VocabularyKind, vocab_size: int, text: TextLines, folder: Path)
         try:
             trainers[kind](text, folder, vocab_size)
         except ValueError:
-            vocab_size //= 2
+            vocab_size = 3 * vocab_size // 4
             if vocab_size < _SMALLEST_VOCABULARY:
                 raise
         else:
