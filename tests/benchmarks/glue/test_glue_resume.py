@@ -1,13 +1,7 @@
 """Runs that are killed and started again."""
 
 import json
-import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +12,6 @@ from benchmarks.glue import train
 from benchmarks.glue.__main__ import main
 from benchmarks.glue.checkpoints import RunFolder
 from benchmarks.glue.training import Training
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def results(output_dir: Path, task: str = "sst2") -> dict:
@@ -201,27 +193,3 @@ def test_models_of_epochs_that_no_checkpoint_needs_are_removed(tmp_path: Path, m
     assert names == ["model-epoch-0002", "model-epoch-0004", "model-epoch-0007"]
     folder.keep_model(4)
     assert (tmp_path / "model" / "model.safetensors").is_file()
-
-
-def test_kills_at_random_steps_leave_the_weights_of_an_undisturbed_run(command, dropout_model, tmp_path: Path):
-    """By SIGKILL, of a process of its own, at whatever it is doing."""
-    options = {"model_name_or_path": dropout_model, "num_train_epochs": 40, "save_steps": 4}
-    main(command(output_dir=tmp_path / "whole", **options))
-    argv = [sys.executable, "-m", "benchmarks.glue", *command(output_dir=tmp_path / "killed", **options)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    rng, kills = random.Random(0), 0
-    for _ in range(40):
-        process = subprocess.Popen(argv, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-        checkpoints = tmp_path / "killed" / "sst2" / "seed-1" / "checkpoints"
-        begun = len(list(checkpoints.glob("step-*"))), max(checkpoints.glob("step-*"), default=None)
-        while kills < 3 and process.poll() is None:
-            if (len(list(checkpoints.glob("step-*"))), max(checkpoints.glob("step-*"), default=None)) != begun:
-                time.sleep(rng.uniform(0, 0.3))
-                process.send_signal(signal.SIGKILL)
-                kills += process.wait() == -signal.SIGKILL
-                break
-            time.sleep(0.01)
-        if process.wait() == 0:
-            break
-    assert kills == 3
-    assert_equal_runs(tmp_path / "whole", tmp_path / "killed")
