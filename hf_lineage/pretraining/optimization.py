@@ -44,8 +44,7 @@ def layer_wise_learning_rates(
 
     The highest layer and what is above it, such as a pooler and the head, have `learning_rate`, each layer below
     `decay` times that of the one above it, and what is below the layers, such as the embeddings, `decay` times that of
-    the lowest. (XLNet's original multiplies
-    gradients instead, which Adam undoes, and leaves the embeddings out.)
+    the lowest. (XLNet's original multiplies gradients instead, which Adam undoes, and leaves the embeddings out.)
 
     Args:
         model: A model of transformers whose layers are `GradientCheckpointingLayer`s, as they are there, in one

@@ -74,7 +74,7 @@ def test_layers_have_their_rates(model_dir: Path):
 
 def test_rates_by_layer_need_layers(command, tmp_path: Path):
     options = {"model_name_or_path": "albert-tiny", "layer_decay": 0.9}
-    with pytest.raises(ValueError, match="--layer_decay: LineageAlbert.* no weights of their own"):
+    with pytest.raises(ValueError, match=r"--layer_decay: LineageAlbert.* no weights of their own"):
         main(command(**options))
 
 

@@ -55,7 +55,7 @@ def test_a_small_text_gives_a_small_vocabulary_and_too_small_a_one_none(tmp_path
     task = GLUE_TASKS["sst2"]
     train = load_task("sentiment")["train"].select(range(100))
     assert 32 <= len(train_vocabulary("albert", 8000, task, train, tmp_path / "small")) < 400
-    with pytest.raises(ValueError, match="the text is enough for a vocabulary of|vocabulary of at least"):
+    with pytest.raises(ValueError, match=r"the text is enough for a vocabulary of|vocabulary of at least"):
         train_vocabulary("albert", 8000, task, Dataset.from_dict({"sentence": ["a b"]}), tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
