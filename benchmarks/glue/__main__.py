@@ -9,10 +9,10 @@ from pathlib import Path
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.glue.arguments import parse_arguments
-from benchmarks.glue.data import load_task_data
+from benchmarks.glue.data import load_tasks, select_tasks
+from benchmarks.glue.predictions import predict_tests
 from benchmarks.glue.results import read_results, render_table, write_text
 from benchmarks.glue.suite import run_suite
-from benchmarks.glue.tasks import get_tasks
 from benchmarks.glue.train import create_accelerator
 
 
@@ -30,13 +30,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     arguments = parse_arguments(argv)
     settings = arguments.fine_tuning
-    tasks = get_tasks(arguments.data.task_names, arguments.data.suite)
+    tasks = select_tasks(arguments.data)
     accelerator = create_accelerator(settings)
     _set_up_logging(accelerator.is_main_process)
     with accelerator.local_main_process_first():
         needs_train = settings.num_train_epochs > 0
-        loaded = [load_task_data(task, arguments.data.suite, arguments.data.data_dir, needs_train) for task in tasks]
+        loaded = load_tasks(tasks, arguments.data, needs_train)
     run_suite(accelerator, loaded, arguments)
+    if arguments.data.predict:
+        predict_tests(accelerator, loaded, arguments)
     if accelerator.is_main_process:
         table = render_table(read_results(settings.output_dir))
         write_text(Path(settings.output_dir, "results.md"), table)

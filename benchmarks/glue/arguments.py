@@ -4,20 +4,23 @@ import argparse
 import dataclasses
 import itertools
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+import huggingface_hub
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 from transformers import HfArgumentParser
 
-from benchmarks.glue.tasks import get_tasks
+from benchmarks.glue.tasks import FILES_SUITE, get_suite, get_tasks
 from hf_lineage.settings_file import read_settings_file, settings_as_words
 
 SchedulerName = Literal["linear", "cosine", "polynomial", "constant_with_warmup"]
 MixedPrecision = Literal["no", "fp16", "bf16"]
+SuiteName = Literal["auto", "glue", "zh", "minisuite", "files"]
 SaveModel = Literal["best", "last", "none"]
 
 # What `--grid` may vary.
@@ -74,15 +77,37 @@ class ModelArguments:
 class DataArguments:
     """Which tasks it is fine-tuned on, and where their data is."""
 
-    task_name: str = field(metadata=_describe("Tasks with commas between them (cola,sst2), or all."))
-    suite: Literal["glue", "minisuite"] = field(
-        default="glue", metadata=_describe("GLUE, or the small tasks that this project generates itself.")
+    task_name: str = field(
+        metadata=_describe("Tasks with commas between them (cola,sst2), or all; any name for files of your own.")
+    )
+    suite: SuiteName = field(
+        default="auto",
+        metadata=_describe(
+            "glue, zh (Chinese), minisuite (small tasks that this project generates itself) or files (your own). By "
+            "default files where they are given, minisuite for its tasks and for all without --data_dir when "
+            "HF_HUB_OFFLINE is set, else glue."
+        ),
     )
     data_dir: str | None = field(
         default=None,
         metadata=_describe(
-            "Folder with <task>/<split>.parquet; <split>_subset.parquet is taken where the full file is absent. "
-            "Without it GLUE comes from nyu-mll/glue on the Hub."
+            "Folder with <task>/<split>.parquet (<split>_subset.parquet is taken where the full file is absent), or "
+            "with GLUE's official TSV folders. Without it GLUE comes from nyu-mll/glue on the Hub."
+        ),
+    )
+    train_file: str | None = field(
+        default=None, metadata=_describe("CSV, JSON or JSONL file with sentence1, sentence2 (of pairs) and label.")
+    )
+    validation_file: str | None = field(default=None, metadata=_describe("The same for validation."))
+    test_file: str | None = field(default=None, metadata=_describe("The same for --predict; it may have no labels."))
+    labels: str | None = field(
+        default=None,
+        metadata=_describe("Label names of your files with commas between them, in the order of their ids."),
+    )
+    metrics: str | None = field(
+        default=None,
+        metadata=_describe(
+            "Metrics of your files with commas between them; accuracy, or pearson,spearman, by default."
         ),
     )
     max_length: int = field(
@@ -92,19 +117,91 @@ class DataArguments:
         default=None,
         metadata=_describe("Train on this many examples only: a random choice, the same one for every seed."),
     )
+    predict: bool = field(
+        default=False,
+        metadata=_describe(
+            "Predict the test splits, of several seeds with the model that is best on validation, into "
+            "OUTPUT_DIR/predictions; GLUE's under the leaderboard's names and as submission.zip."
+        ),
+    )
 
     def __post_init__(self) -> None:
-        _require_choice(self, "suite", Literal["glue", "minisuite"])
+        _require_choice(self, "suite", SuiteName)
+        self.suite = self._resolve_suite()
         _require(self, ("max_length",), lambda value: value >= 1, "at least 1")
         _require(self, ("max_train_samples",), lambda value: value is None or value >= 1, "at least 1")
+        if self.suite == FILES_SUITE:
+            self._check_files()
+            return
+        for name in ("labels", "metrics"):
+            _require(self, (name,), lambda value: value is None, "left out without files of your own")
         if self.suite == "minisuite" and self.data_dir is not None:
             raise ValueError(f"The minisuite is generated, so --data_dir must be left out, got {self.data_dir!r}.")
-        get_tasks(self.task_names, self.suite)
+        if self.suite == "minisuite" and self.predict:
+            raise ValueError("The minisuite has no test splits, so --predict must be left out.")
+        if self.suite == "zh" and self.data_dir is None:
+            raise ValueError("The suite zh is read from a folder: give --data_dir.")
+        self._check_diagnostics()
 
     @property
     def task_names(self) -> list[str]:
         """The names given as `task_name`, one by one."""
         return _split(self.task_name)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files of one's own by split."""
+        paths = {"train": self.train_file, "validation": self.validation_file, "test": self.test_file}
+        return {name: path for name, path in paths.items() if path is not None}
+
+    @property
+    def label_names(self) -> list[str]:
+        """The names given as `labels`, one by one."""
+        return _split(self.labels or "")
+
+    @property
+    def metric_names(self) -> list[str]:
+        """The names given as `metrics`, one by one."""
+        return _split(self.metrics or "")
+
+    def _resolve_suite(self) -> SuiteName:
+        if self.suite not in ("auto", FILES_SUITE) and self.files:
+            raise ValueError(f"Files of your own are no part of the suite {self.suite!r}: leave --suite out.")
+        if self.suite != "auto":
+            return self.suite
+        if self.files:
+            return "files"
+        names = set(self.task_names)
+        is_offline_demo = names == {"all"} and self.data_dir is None and huggingface_hub.constants.HF_HUB_OFFLINE
+        return "minisuite" if names and (is_offline_demo or names <= set(get_suite("minisuite"))) else "glue"
+
+    def _check_files(self) -> None:
+        if self.validation_file is None:
+            raise ValueError("Files of your own need at least --validation_file.")
+        if self.data_dir is not None:
+            raise ValueError(f"With files of your own --data_dir must be left out, got {self.data_dir!r}.")
+        if not re.fullmatch(r"[\w-][\w.-]*", self.task_name):
+            raise ValueError(
+                f"--task_name must be one name of letters, digits, '_', '-' and '.' for files of your own, got "
+                f"{self.task_name!r}."
+            )
+        if self.predict and self.test_file is None:
+            raise ValueError("--predict with files of your own needs --test_file.")
+        names = self.label_names
+        if self.labels is not None and len(set(names)) < max(len(names), 2):
+            raise ValueError(f"--labels must be two or more different names, got {self.labels!r}.")
+
+    def _check_diagnostics(self) -> None:
+        """Raise where a diagnostic set is named that nothing would predict."""
+        tasks = get_tasks(self.task_names, self.suite)
+        predicted = {name for task in tasks for name in task.diagnostics if self.predict}
+        for task in tasks:
+            if not task.validation_splits and task.name not in predicted:
+                parents = [other.name for other in get_suite(self.suite).values() if task.name in other.diagnostics]
+                raise ValueError(
+                    f"The task {task.name!r} has no labels to train or evaluate on: it is predicted with the model of "
+                    f"{' or '.join(parents)}, so name that task too and give --predict."
+                )
 
 
 @dataclass
@@ -317,7 +414,14 @@ def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:
     )
     parser.add_argument("--config", **config)
     *parsed, _ = parser.parse_args_into_dataclasses(args=words, look_for_args_file=False)
-    return Arguments(*parsed)
+    arguments = Arguments(*parsed)
+    if (
+        arguments.data.predict
+        and arguments.fine_tuning.num_train_epochs
+        and arguments.fine_tuning.save_model == "none"
+    ):
+        raise ValueError("--predict needs a model that is kept: --save_model must be best or last, got 'none'.")
+    return arguments
 
 
 def _joined(value: Any) -> Any:

@@ -20,8 +20,8 @@ from accelerate import Accelerator
 import hf_lineage
 from benchmarks.glue.arguments import Arguments
 from benchmarks.glue.data import TaskData, majority_label
-from benchmarks.glue.metrics import TaskMetrics, score
-from benchmarks.glue.tasks import get_suite
+from benchmarks.glue.metrics import METRICS, TaskMetrics, score
+from benchmarks.glue.tasks import FILES_SUITE, find_task, get_suite
 from benchmarks.glue.train import FineTuned
 from hf_lineage.files import atomic_file
 
@@ -49,6 +49,7 @@ _NOT_SETTINGS = (
     "save_steps",
     "report_to",
     "logging_steps",
+    "predict",
 )
 
 
@@ -105,15 +106,15 @@ def _without_matrices(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "validation": validation}
 
 
-def majority_baseline(data: TaskData) -> dict[str, Any] | None:
+def majority_baseline(data: TaskData) -> dict[str, Any]:
     """Return the metrics of always predicting the most frequent label of the training split (regression: its mean).
 
     Returns:
-        `label`, `validation` (the metrics of each split) and `score`; `None` without a training split.
+        `label`, `label_from` (the split whose label it is: without a training split the first validation split),
+        `validation` (the metrics of each split) and `score`.
     """
-    if data.train is None:
-        return None
-    label = majority_label(data.task, data.train)
+    label_from = data.task.train_split if data.train is not None else next(iter(data.validation))
+    label = majority_label(data.task, data.splits[label_from])
     validation = {}
     for name, split in data.validation.items():
         metrics = TaskMetrics(data.task)
@@ -124,6 +125,7 @@ def majority_baseline(data: TaskData) -> dict[str, Any] | None:
             validation[name] = metrics.compute()
     return {
         "label": label,
+        "label_from": label_from,
         "validation": validation,
         "score": statistics.fmean(score(metrics, data.task) for metrics in validation.values()),
     }
@@ -234,9 +236,10 @@ def _settings(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result["arguments"].items() if name not in _NOT_SETTINGS}
 
 
-def _row_order(group: list[dict[str, Any]]) -> tuple[str, int, str]:
+def _row_order(group: list[dict[str, Any]]) -> tuple[str, int, str, str]:
     suite, task = group[0]["suite"], group[0]["task"]
-    return suite, list(get_suite(suite)).index(task), group[0]["model"]
+    position = 0 if suite == FILES_SUITE else list(get_suite(suite)).index(task)
+    return suite, position, task, group[0]["model"]
 
 
 def _row(group: list[dict[str, Any]], runs: list[list[dict[str, Any]]]) -> list[str]:
@@ -261,11 +264,12 @@ def _mean_and_spread(values: Sequence[float]) -> str:
 
 
 def _metrics_cell(group: list[dict[str, Any]]) -> str:
-    task = get_suite(group[0]["suite"])[group[0]["task"]]
     splits = list(group[0]["best"]["validation"])
+    task = find_task(group[0]["suite"], group[0]["task"])
+    names = task.metrics if task else [name for name in group[0]["best"]["validation"][splits[0]] if name in METRICS]
     cells = []
     for split in splits:
-        for metric in task.metrics:
+        for metric in names:
             mean = statistics.fmean(result["best"]["validation"][split][metric] for result in group)
             cells.append(f"{f'{split} ' if len(splits) > 1 else ''}{metric} {100 * mean:.1f}")
     return ", ".join(cells)

@@ -23,9 +23,14 @@ from benchmarks.glue.train import fine_tune
 
 SETTINGS_FILE, TRIAL_FILE = "settings.json", "trial.json"
 TRIALS_FOLDER = "trials"
-# What may change when a command is repeated: none of it touches a score.
+# What may change when a command is repeated: none of it touches a score. (Of the data, its content must stay.)
 FREE_SETTINGS = (
     "task_name",
+    "data_dir",
+    "train_file",
+    "validation_file",
+    "test_file",
+    "predict",
     "seeds",
     "output_dir",
     "overwrite_output_dir",

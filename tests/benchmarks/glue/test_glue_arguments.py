@@ -6,8 +6,11 @@ import pytest
 from transformers import HfArgumentParser
 
 from benchmarks.glue.arguments import Arguments, DataArguments, FineTuningArguments, ModelArguments, parse_arguments
+from benchmarks.glue.data import select_tasks
 
 REQUIRED = ["--model_name_or_path", "m", "--task_name", "cola, sst2", "--output_dir", "out"]
+
+OWN = ["--validation_file", "b.csv", "--task_name", "mine"]
 
 
 def test_lists_and_defaults():
@@ -36,6 +39,24 @@ def test_help_can_be_formatted():
         (["--suite", "minisuite", "--task_name", "all", "--data_dir", "x"], "must be left out, got 'x'"),
         (["--max_length", "0"], "--max_length must be at least 1, got 0"),
         (["--max_train_samples", "0"], "--max_train_samples must be at least 1"),
+        (["--labels", "a,b"], "--labels must be left out without files of your own, got 'a,b'"),
+        (["--metrics", "f1"], "--metrics must be left out without files"),
+        (["--task_name", "ax"], "'ax' has no labels .* predicted with the model of mnli, so name that task too"),
+        (["--task_name", "mnli,ax"], "'ax' has no labels"),
+        (["--task_name", "ax", "--predict"], "'ax' has no labels"),
+        (["--suite", "zh", "--task_name", "all"], "suite zh is read from a folder: give --data_dir"),
+        (["--suite", "zh", "--task_name", "cola", "--data_dir", "x"], "Unknown task 'cola'; .* 'zh': chnsenticorp"),
+        (["--task_name", "sentiment", "--predict"], "minisuite has no test splits"),
+        (["--train_file", "a.csv"], "need at least --validation_file"),
+        (["--suite", "files"], "need at least --validation_file"),
+        ([*OWN, "--data_dir", "x"], "--data_dir must be left out, got 'x'"),
+        ([*OWN, "--suite", "zh"], "Files of your own are no part of the suite 'zh'"),
+        ([*OWN, "--task_name", "a,b"], "--task_name must be one name .* got 'a,b'"),
+        ([*OWN, "--task_name", "../a"], "--task_name must be one name"),
+        ([*OWN, "--predict"], "--predict with files of your own needs --test_file"),
+        ([*OWN, "--labels", "a"], "--labels must be two or more different names, got 'a'"),
+        ([*OWN, "--labels", "a,a,b"], "--labels must be two or more different names"),
+        (["--predict", "--save_model", "none"], "--save_model must be best or last, got 'none'"),
         (["--seeds", "1,x"], "--seeds must be different whole numbers .* got '1,x'"),
         (["--seeds", "1,1"], "--seeds must be different"),
         (["--seeds", ""], "--seeds must be different"),
@@ -130,3 +151,26 @@ def test_points_of_a_grid_are_settings():
     at_last = settings.at(settings.grid_points[-1])
     assert (at_last.learning_rate, at_last.weight_decay, at_last.grid) == (3e-5, 0.1, None)
     assert FineTuningArguments(output_dir="out").grid_points == [{}]
+
+
+@pytest.mark.parametrize(
+    ("task_name", "options", "is_offline", "suite"),
+    [
+        ("cola", {}, False, "glue"),
+        ("cola", {}, True, "glue"),
+        ("all", {}, False, "glue"),
+        ("all", {}, True, "minisuite"),
+        ("all", {"data_dir": "x"}, True, "glue"),
+        ("sentiment,agreement", {}, False, "minisuite"),
+        ("mine", {"validation_file": "b.csv"}, False, "files"),
+        ("all", {"suite": "zh", "data_dir": "x"}, True, "zh"),
+    ],
+)
+def test_the_suite_follows_from_what_is_given(monkeypatch, task_name, options, is_offline, suite):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", is_offline)
+    assert DataArguments(task_name, **options).suite == suite
+
+
+def test_the_diagnostic_set_is_named_with_its_task():
+    arguments = parse_arguments([*REQUIRED, "--task_name", "mnli,ax", "--predict"])
+    assert [task.name for task in select_tasks(arguments.data)] == ["mnli"]

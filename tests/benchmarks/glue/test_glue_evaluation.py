@@ -82,3 +82,12 @@ def test_constant_predictions_score_zero_with_a_note(accelerator, task_name: str
 def test_predictions_that_are_not_finite_are_an_error(accelerator, value: float):
     with pytest.raises(FloatingPointError, match="NaN or infinity"):
         predict(accelerator, Echo(), loader_of(accelerator, [[0.0, value]], [0], batch_size=1))
+
+
+def test_constant_predictions_are_noted_and_never_nan(accelerator):
+    loaders = {"validation": loader_of(accelerator, [[1.0, 0.0]] * 3, [0, 1, 0], batch_size=2)}
+    with pytest.warns(UserWarning, match="all predictions are equal"):
+        evaluated = evaluate_splits(accelerator, Echo(), loaders, GLUE_TASKS["cola"])
+    metrics = evaluated["validation"]["validation"]
+    assert (metrics["matthews_correlation"], evaluated["score"]) == (0.0, 0.0)
+    assert metrics["notes"] == ["MatthewsCorrelation is undefined because all predictions are equal; 0.0 is reported."]

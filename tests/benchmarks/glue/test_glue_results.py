@@ -127,12 +127,14 @@ def test_baseline_predicts_the_most_frequent_training_label(tmp_path: Path, writ
     assert baseline["score"] == pytest.approx(0.325)
 
 
-def test_baseline_of_a_regression_is_the_mean_and_of_no_training_split_none(
+def test_baseline_of_a_regression_is_the_mean_and_without_a_training_split_of_validation(
     data_dir: Path, tmp_path: Path, write_split
 ):
     data = load_task_data(GLUE_TASKS["stsb"], data_dir=str(data_dir))
     baseline = majority_baseline(data)
     assert baseline["label"] == pytest.approx(sum(data.train["label"][:]) / 9)
     assert baseline["score"] == 0.0
-    write_split(tmp_path, "sst2", "validation", [{"sentence": "a", "label": 1}])
-    assert majority_baseline(load_task_data(GLUE_TASKS["sst2"], data_dir=str(tmp_path), needs_train=False)) is None
+    assert baseline["label_from"] == "train"
+    write_split(tmp_path, "sst2", "validation", [{"sentence": "a", "label": label} for label in (1, 0, 1, 1)])
+    baseline = majority_baseline(load_task_data(GLUE_TASKS["sst2"], data_dir=str(tmp_path), needs_train=False))
+    assert (baseline["label"], baseline["label_from"], baseline["score"]) == (1, "validation", 0.75)
