@@ -111,7 +111,7 @@ def _kill_this_process(step: int, delay: float) -> None:
         plain(self, *arguments)
         running.append(self)
 
-    Training.__init__ = remember  # type: ignore[method-assign]
+    Training.__init__ = remember  # type: ignore[assignment, method-assign]
 
     def watch() -> None:
         while not running or running[-1].num_steps < step:

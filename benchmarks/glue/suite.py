@@ -1,6 +1,7 @@
 """All runs of a command: every task with every seed, and every point of a grid; finished ones are not repeated."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -53,7 +54,7 @@ def run_suite(accelerator: Accelerator, loaded: Sequence[TaskData], arguments: A
         ValueError: If a folder holds runs of other settings; nothing is trained then.
     """
     for data in loaded:
-        _on_main_process(accelerator, lambda data=data: _open_task_folder(accelerator, data, arguments))
+        _on_main_process(accelerator, functools.partial(_open_task_folder, accelerator, data, arguments))
     for data in loaded:
         if arguments.fine_tuning.grid is None:
             for seed in arguments.fine_tuning.seed_list:
@@ -90,7 +91,8 @@ def _run_grid(accelerator: Accelerator, data: TaskData, arguments: Arguments) ->
         if accelerator.is_main_process:
             tqdm.write(f"{data.task.name}: finished already")
         return
-    trials, tried = [], []
+    trials: list[tuple[Path, list[dict[str, Any]]]] = []
+    tried: list[dict[str, Any]] = []
     for point in settings.grid_points:
         folder = settings.task_dir(data.task.name) / TRIALS_FOLDER / _name(point)
         at_point = arguments._replace(fine_tuning=settings.at(point))
@@ -134,9 +136,9 @@ def _on_main_process(accelerator: Accelerator, function: Callable[[], None]) -> 
             function()
         except ValueError as error:
             failure = [error]
-    (error,) = broadcast_object_list(failure)
-    if error is not None:
-        raise error
+    (raised,) = broadcast_object_list(failure)
+    if raised is not None:
+        raise raised
 
 
 def _open_task_folder(accelerator: Accelerator, data: TaskData, arguments: Arguments) -> None:
