@@ -20,7 +20,7 @@ from benchmarks.glue.arguments import Arguments
 from benchmarks.glue.checkpoints import RunFolder
 from benchmarks.glue.data import TaskData
 from benchmarks.glue.results import RESULTS_FILE, describe_run, package_versions, read_json, write_json
-from benchmarks.glue.train import fine_tune
+from benchmarks.glue.train import TOKENIZER_FOLDER, fine_tune
 
 SETTINGS_FILE, TRIAL_FILE = "settings.json", "trial.json"
 TRIALS_FOLDER = "trials"
@@ -146,7 +146,7 @@ def _open_task_folder(accelerator: Accelerator, data: TaskData, arguments: Argum
     settings = arguments.fine_tuning
     folder, file = settings.task_dir(data.task.name), settings.task_dir(data.task.name) / SETTINGS_FILE
     if settings.overwrite_output_dir:
-        _clear(folder, settings.seed_list)
+        _clear(folder, arguments)
     identity = _identity(accelerator, data, arguments)
     if file.exists():
         saved = read_json(file)
@@ -166,12 +166,27 @@ def _open_task_folder(accelerator: Accelerator, data: TaskData, arguments: Argum
         write_json(file, {"identity": identity, "versions": package_versions()})
 
 
-def _clear(folder: Path, seeds: Sequence[int]) -> None:
-    for seed in seeds:
-        shutil.rmtree(folder / f"seed-{seed}", ignore_errors=True)
-    shutil.rmtree(folder / TRIALS_FOLDER, ignore_errors=True)
-    if not any(folder.glob("seed-*")):
-        shutil.rmtree(folder, ignore_errors=True)
+def _clear(folder: Path, arguments: Arguments) -> None:
+    """Remove what a command is going to make anew; evaluation alone makes no model, so it removes none.
+
+    Raises:
+        ValueError: If the model that is to be trained on would be removed.
+    """
+    settings, model = arguments.fine_tuning, Path(arguments.model.model_name_or_path).resolve()
+    runs = [settings.run_dir(folder.name, seed) for seed in settings.seed_list]
+    if settings.num_train_epochs == 0:
+        for run in runs:
+            (run / RESULTS_FILE).unlink(missing_ok=True)
+    else:
+        removed = [*runs, folder / TRIALS_FOLDER]
+        for path in removed:
+            if path.resolve() in model.parents:
+                raise ValueError(f"--overwrite_output_dir would remove {model}, from which the training starts.")
+        for path in removed:
+            shutil.rmtree(path, ignore_errors=True)
+    if not any(folder.glob(f"seed-*/{RESULTS_FILE}")):
+        (folder / SETTINGS_FILE).unlink(missing_ok=True)
+        shutil.rmtree(folder / TOKENIZER_FOLDER, ignore_errors=True)
 
 
 def _identity(accelerator: Accelerator, data: TaskData, arguments: Arguments) -> dict[str, Any]:

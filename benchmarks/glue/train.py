@@ -33,6 +33,8 @@ from benchmarks.glue.training import Training
 from benchmarks.glue.vocabularies import train_vocabulary
 from benchmarks.peak_memory import forget_peak, peak_bytes
 
+TOKENIZER_FOLDER = "tokenizer"
+
 
 @dataclass(frozen=True)
 class FineTuned:
@@ -179,7 +181,7 @@ class _Run:
         if self.arguments.model.tokenizer_name_or_path is not None:
             tokenizer = load_tokenizer(self.arguments.model.tokenizer_name_or_path)
         elif self.train is not None and name in PRESETS and (kind := PRESETS[name].vocabulary) is not None:
-            folder = self.settings.task_dir(self.task.name) / "tokenizer"
+            folder = self.settings.task_dir(self.task.name) / TOKENIZER_FOLDER
             tokenizer = train_vocabulary(kind, PRESETS[name].vocab_size, self.task, self.train, folder)
         return load_model_and_tokenizer(
             name,

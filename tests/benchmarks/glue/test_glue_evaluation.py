@@ -90,4 +90,7 @@ def test_constant_predictions_are_noted_and_never_nan(accelerator):
         evaluated = evaluate_splits(accelerator, Echo(), loaders, GLUE_TASKS["cola"])
     metrics = evaluated["validation"]["validation"]
     assert (metrics["matthews_correlation"], evaluated["score"]) == (0.0, 0.0)
-    assert metrics["notes"] == ["MatthewsCorrelation is undefined because all predictions are equal; 0.0 is reported."]
+    assert metrics["notes"] == [
+        "All predictions are equal.",
+        "MatthewsCorrelation is undefined because all predictions are equal; 0.0 is reported.",
+    ]

@@ -193,3 +193,13 @@ def test_models_of_epochs_that_no_checkpoint_needs_are_removed(tmp_path: Path, m
     assert names == ["model-epoch-0002", "model-epoch-0004", "model-epoch-0007"]
     folder.keep_model(4)
     assert (tmp_path / "model" / "model.safetensors").is_file()
+
+
+def test_starting_anew_does_not_remove_the_model_that_it_starts_from(command, tmp_path: Path):
+    main(command(num_train_epochs=1))
+    model = tmp_path / "out" / "sst2" / "seed-1" / "model"
+    with pytest.raises(ValueError, match=r"--overwrite_output_dir would remove .*seed-1/model"):
+        main([*command(model_name_or_path=model), "--overwrite_output_dir"])
+    main([*command(model_name_or_path=model, num_train_epochs=0), "--overwrite_output_dir"])
+    assert (model / "model.safetensors").is_file()
+    assert results(tmp_path / "out")["best"]["epoch"] == 0
