@@ -209,7 +209,7 @@ class _Run:
     def _train(self, model: PreTrainedModel, train: Dataset) -> None:
         training = Training(self.accelerator, model, train, self.collator, self.settings, self.seed)
         self._go_on(training)
-        run_name = f"{self.task.name}/{self.folder.path.name}"
+        run_name = self.folder.path.relative_to(self.settings.output_dir).as_posix()
         tracking = Tracking(self.accelerator, self.settings, run_name, self.arguments, self.seed, training.num_steps)
 
         def after_step() -> None:

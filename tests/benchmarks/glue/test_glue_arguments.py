@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,13 @@ def test_the_suite_follows_from_what_is_given(monkeypatch, task_name, options, i
 def test_the_diagnostic_set_is_named_with_its_task():
     arguments = parse_arguments([*REQUIRED, "--task_name", "mnli,ax", "--predict"])
     assert [task.name for task in select_tasks(arguments.data)] == ["mnli"]
+
+
+def test_the_settings_in_the_documentation_are_settings(tmp_path: Path):
+    page = Path(__file__).resolve().parents[3] / "docs" / "benchmarks.md"
+    (listing,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "settings.yaml").write_text(listing, encoding="utf-8")
+    arguments = parse_arguments(["--config", str(tmp_path / "settings.yaml")])
+    assert arguments.data.task_names == ["mrpc", "rte"]
+    assert arguments.fine_tuning.early_stopping_patience == 2
+    assert [point["learning_rate"] for point in arguments.fine_tuning.grid_points] == [2e-5, 5e-5]
