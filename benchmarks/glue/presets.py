@@ -94,7 +94,9 @@ def _xlnet(
 PRESETS: dict[str, Preset] = {
     # For the embedded tasks: 0.1 to 0.3 million parameters
     "elmo-tiny": _elmo([[1, 16], [2, 16], [3, 32], [4, 64]], 128, 64, dropout=0.1, head=64),
-    "albert-tiny": _albert(600, 64, hidden_size=96, layers=2, heads=4, positions=64, initializer_range=_TINY_RANGE),
+    "albert-tiny": _albert(
+        600, 64, hidden_size=96, layers=2, heads=4, positions=64, initializer_range=_TINY_RANGE / 2
+    ),
     "xlnet-tiny": _xlnet(600, hidden_size=96, layers=2, heads=4, dropout=0.0, initializer_range=_TINY_RANGE / 2),
     "bert-tiny": Preset(
         config="BertConfig",
