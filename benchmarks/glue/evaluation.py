@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from sklearn.metrics import confusion_matrix
 from torch import nn
 from tqdm import tqdm
 
@@ -58,8 +59,8 @@ def evaluate_splits(
         task: The task.
 
     Returns:
-        `validation`: for each split what `evaluate_logits` gives; `score`: the mean over
-        the splits of the mean of the metrics; `eval_seconds`.
+        `validation`: for each split what `evaluate_logits` gives; `score`: the mean over the splits of the mean of the
+        metrics; `eval_seconds`.
     """
     start = time.perf_counter()
     validation = {}
@@ -74,7 +75,10 @@ def evaluate_splits(
 
 
 def evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> dict[str, Any]:
-    """Return a task's metrics, the mean `loss`, the number of `examples`, and `notes` if a metric is undefined.
+    """Return a task's metrics, the mean `loss` and the number of `examples`.
+
+    Of a classification there is the `confusion_matrix` too, a row for each label and a column for each prediction, and
+    `notes` where a metric is undefined or all predictions are equal.
 
     Args:
         logits: Shape `(examples, labels)`, float32.
@@ -90,5 +94,11 @@ def evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> d
         loss = nn.functional.cross_entropy(logits, labels)
     metrics = TaskMetrics(task)
     metrics.add_batch(predictions.numpy(), labels.numpy())
-    evaluated = {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
-    return {**evaluated, "notes": metrics.notes} if metrics.notes else evaluated
+    evaluated: dict[str, Any] = {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
+    is_constant = len(labels) > 1 and predictions.unique().numel() == 1
+    if notes := [*(["All predictions are equal."] if is_constant else []), *metrics.notes]:
+        evaluated["notes"] = notes
+    if not task.is_regression:
+        matrix = confusion_matrix(labels.numpy(), predictions.numpy(), labels=range(len(task.labels)))
+        evaluated["confusion_matrix"] = matrix.tolist()
+    return evaluated

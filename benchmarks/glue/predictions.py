@@ -17,7 +17,7 @@ from benchmarks.glue.arguments import Arguments
 from benchmarks.glue.data import TaskData, TextCollator, evaluation_loader
 from benchmarks.glue.evaluation import evaluate_logits, predict
 from benchmarks.glue.leaderboard import HEADER, PREDICTION_FILES, check_predictions, prediction_file
-from benchmarks.glue.models import effective_max_length, load_model_and_tokenizer
+from benchmarks.glue.models import checked_max_length, load_model_and_tokenizer
 from benchmarks.glue.results import RESULTS_FILE, write_text
 from benchmarks.glue.tasks import Task, find_task
 from hf_lineage.files import atomic_file
@@ -93,9 +93,8 @@ def _predict_task(
 ) -> None:
     with accelerator.local_main_process_first():
         model, tokenizer = load_model_and_tokenizer(predictor.model, data.task, trained_head=True)
-    collator = TextCollator(
-        tokenizer, data.task, effective_max_length(arguments.data.max_length, tokenizer, model.config)
-    )
+    max_length = checked_max_length(arguments.data.max_length, tokenizer, model.config, predictor.model)
+    collator = TextCollator(tokenizer, data.task, max_length)
     loaders = {
         name: accelerator.prepare(prediction_loader(split, collator, arguments)) for name, split in data.tests.items()
     }

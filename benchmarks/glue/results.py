@@ -46,20 +46,19 @@ _NOT_SETTINGS = (
     "overwrite_output_dir",
     "save_model",
     "dataloader_num_workers",
+    "save_steps",
+    "report_to",
+    "logging_steps",
     "predict",
 )
 
 
 def describe_run(
-    accelerator: Accelerator,
-    data: TaskData,
-    fine_tuned: FineTuned,
-    arguments: Arguments,
-    seed: int,
-    wall_seconds: float,
+    accelerator: Accelerator, data: TaskData, fine_tuned: FineTuned, arguments: Arguments, seed: int
 ) -> dict[str, Any]:
     """Collect what one run scored and everything that is needed to repeat it."""
     train_rows = len(data.train) if data.train is not None else 0
+    costs = fine_tuned.costs
     return {
         "benchmark": _BENCHMARK,
         "suite": arguments.data.suite,
@@ -68,7 +67,10 @@ def describe_run(
         "seed": seed,
         "best": fine_tuned.best,
         "last": fine_tuned.epochs[-1],
-        "epochs": fine_tuned.epochs,
+        "epochs": [_without_matrices(record) for record in fine_tuned.epochs],
+        "stopped_early": fine_tuned.stopped_early,
+        "dev_selected": False,
+        "tried": [],
         "majority_baseline": majority_baseline(data),
         "evaluated_examples": {name: len(split) for name, split in data.validation.items()},
         "data": {
@@ -80,15 +82,28 @@ def describe_run(
             "max_length": fine_tuned.max_length,
         },
         "parameters": fine_tuned.parameters,
-        "wall_seconds": wall_seconds,
+        "flops": {"forward_per_example": costs.forward_flops, "training_total": fine_tuned.train_flops},
+        "inference_latency_seconds": {str(size): seconds for size, seconds in costs.latency_seconds.items()},
+        "peak_memory_bytes": fine_tuned.peak_memory_bytes,
+        "wall_seconds": fine_tuned.wall_seconds,
         "train_examples_per_second": fine_tuned.train_examples_per_second,
+        "eval_examples_per_second": fine_tuned.eval_examples_per_second,
         "arguments": {name: value for part in arguments for name, value in dataclasses.asdict(part).items()},
         "command": sys.orig_argv,
-        "versions": _versions(),
+        "versions": package_versions(),
         "git": _git_state(),
         "platform": _describe_platform(accelerator),
         "model_config": json.loads(fine_tuned.config.to_json_string(use_diff=False)),
     }
+
+
+def _without_matrices(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of an epoch without what only those of the best and the last have."""
+    validation = {
+        split: {name: value for name, value in metrics.items() if name != "confusion_matrix"}
+        for split, metrics in record["validation"].items()
+    }
+    return {**record, "validation": validation}
 
 
 def majority_baseline(data: TaskData) -> dict[str, Any]:
@@ -116,7 +131,8 @@ def majority_baseline(data: TaskData) -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Return the versions of what a run's numbers depend on."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"hf_lineage": hf_lineage.__version__, "python": platform.python_version(), **packages}
 
@@ -157,13 +173,25 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_results(path: Path, results: dict[str, Any]) -> None:
-    """Write the results of a run as JSON.
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a file of JSON so that it is never there in part.
 
     Raises:
         ValueError: If a number is NaN or infinite, which JSON does not have.
     """
-    write_text(path, json.dumps(results, indent=2, allow_nan=False) + "\n")
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a file of JSON.
+
+    Raises:
+        ValueError: If it is no valid JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a results file: {error}") from error
 
 
 def read_results(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
@@ -174,10 +202,7 @@ def read_results(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """
     found = []
     for path in sorted(Path(folder).rglob(RESULTS_FILE)):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path} is not a results file: {error}") from error
+        content = read_json(path)
         if isinstance(content, dict) and content.get("benchmark") == _BENCHMARK:
             found.append(content)
     if not found:

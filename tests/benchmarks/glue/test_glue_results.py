@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.glue.data import load_task_data
-from benchmarks.glue.results import majority_baseline, read_results, render_table, write_results
+from benchmarks.glue.results import majority_baseline, read_results, render_table, write_json
 from benchmarks.glue.tasks import GLUE_TASKS
 
 
@@ -95,7 +95,7 @@ def test_a_mean_over_tasks_picks_no_setting():
 
 def test_results_are_read_from_all_folders_below(tmp_path: Path):
     for seed in (1, 2):
-        write_results(tmp_path / "out" / f"seed-{seed}" / "results.json", result(seed=seed))
+        write_json(tmp_path / "out" / f"seed-{seed}" / "results.json", result(seed=seed))
     (tmp_path / "results.json").write_text(json.dumps({"benchmark": "another"}))
     assert [found["seed"] for found in read_results(tmp_path)] == [1, 2]
     assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["results.json"] * 3
@@ -111,9 +111,9 @@ def test_folders_without_results_and_broken_files_are_named(tmp_path: Path):
 
 def test_numbers_that_json_lacks_are_refused_and_leave_the_old_file(tmp_path: Path):
     path = tmp_path / "results.json"
-    write_results(path, {"score": 1.0})
+    write_json(path, {"score": 1.0})
     with pytest.raises(ValueError, match="JSON"):
-        write_results(path, {"score": float("nan")})
+        write_json(path, {"score": float("nan")})
     assert json.loads(path.read_text()) == {"score": 1.0}
 
 
