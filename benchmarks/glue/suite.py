@@ -90,6 +90,7 @@ def _run_grid(accelerator: Accelerator, data: TaskData, arguments: Arguments) ->
     if is_finished:
         if accelerator.is_main_process:
             tqdm.write(f"{data.task.name}: finished already")
+            _remove_models_of_trials(settings.task_dir(data.task.name))
         return
     trials: list[tuple[Path, list[dict[str, Any]]]] = []
     tried: list[dict[str, Any]] = []
@@ -111,10 +112,13 @@ def _run_grid(accelerator: Accelerator, data: TaskData, arguments: Arguments) ->
             selection = {"dev_selected": True, "selected": tried[best]["settings"], "tried": tried}
             chosen = {**run["arguments"], "grid": settings.grid}
             write_json(final / RESULTS_FILE, {**run, "arguments": chosen, **selection})
-        for folder, _ in trials:
-            for model in folder.glob("*/model"):
-                shutil.rmtree(model)
+        _remove_models_of_trials(settings.task_dir(data.task.name))
     accelerator.wait_for_everyone()
+
+
+def _remove_models_of_trials(folder: Path) -> None:
+    for model in (folder / TRIALS_FOLDER).glob("*/*/model"):
+        shutil.rmtree(model)
 
 
 def _name(point: dict[str, Any]) -> str:
