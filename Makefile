@@ -13,7 +13,7 @@ $(INSTALLED): pyproject.toml $(CONSTRAINTS)
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[dev]'
 	touch $@
 
-demo: $(INSTALLED)  ## fine-tune a small ELMo on the embedded tasks and print the table
+demo: $(INSTALLED)  ## train every family on the embedded tasks, print the table and write the report
 	$(BIN)/python -m benchmarks.demo
 
 test: $(INSTALLED)  ## every test, transformers' own suite included

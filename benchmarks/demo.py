@@ -1,12 +1,14 @@
-"""The demonstration: each family, small and from scratch, on the tasks that this project generates itself.
+"""The demonstration: every family and two of transformers' own models, small and from scratch, on the embedded tasks.
 
 python -m benchmarks.demo [--output_dir DIR]
 """
 
+import importlib.util
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +22,21 @@ from benchmarks.minisuite import MINISUITE_TASKS, load_task
 from benchmarks.minisuite.baselines import bag_of_words_accuracy
 
 # Preset -> its arguments. A learning rate for training from scratch is far above one for fine-tuning.
-MODELS = {"elmo-tiny": {"--learning_rate": "3e-3", "--num_train_epochs": "8", "--per_device_train_batch_size": "32"}}
+MODELS = {
+    "elmo-tiny": {"--learning_rate": "3e-3", "--num_train_epochs": "8"},
+    "xlnet-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "7"},
+    "albert-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "7"},
+    "bert-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "8"},
+    "gpt2-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "6"},
+}
 WHAT_DECIDES = {
     "sentiment": "the words themselves",
     "word_order": "which of two words comes first",
     "agreement": "which noun is the subject",
     "word_sense": "the sense of a word in two sentences",
 }
+
+_TABLE_WIDTH = 130  # where there is no terminal whose width counts
 
 
 @dataclass
@@ -39,28 +49,52 @@ class DemoArguments:
 def main() -> None:
     """Trains every model on every task and prints what they reach beside two baselines."""
     (arguments,) = HfArgumentParser(DemoArguments).parse_args_into_dataclasses()
-    start = time.perf_counter()
-    for model, settings in MODELS.items():
-        _train(model, settings, Path(arguments.output_dir, model))
-    results = [result for model in MODELS for result in read_results(Path(arguments.output_dir, model))]
-    console = Console()
+    start, output_dir = time.perf_counter(), Path(arguments.output_dir)
+    _train_all(output_dir)
+    results = [result for model in MODELS for result in read_results(output_dir / model)]
+    console = Console(width=None if sys.stdout.isatty() else _TABLE_WIDTH)
     console.print(_table(results))
     console.print(
         "Accuracy on the validation split after the last epoch, one seed. The bag of words is a logistic regression "
-        f"on word counts. {time.perf_counter() - start:.0f} s in all; results and models: {arguments.output_dir}/."
+        f"on word counts. {time.perf_counter() - start:.0f} s in all; results and models: {output_dir}/."
     )
+    _write_report(output_dir)
 
 
-def _train(model: str, settings: dict[str, str], output_dir: Path) -> None:
+def _train_all(output_dir: Path) -> None:
+    """Train as many models at once as there are cores, one thread each: so small, none of them could use more."""
+    cores = os.cpu_count() or 1
+    threads = max(1, cores // len(MODELS))
+    with ThreadPoolExecutor(min(cores, len(MODELS))) as pool:
+        statuses = pool.map(lambda model: _train(model, output_dir / model, threads), MODELS)
+        failed = [status for status in statuses if status]
+    if failed:
+        sys.exit(failed[0])  # what went wrong is said already
+
+
+def _train(model: str, output_dir: Path, threads: int) -> int:
     # Every option of the launcher that it would otherwise ask or warn about.
     launch = ["--num_processes=1", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no"]
-    launch += [f"--num_cpu_threads_per_process={os.cpu_count()}"]
+    launch += [f"--num_cpu_threads_per_process={threads}"]
     command = [sys.executable, "-m", "accelerate.commands.launch", *launch, "-m", "benchmarks.glue"]
-    command += ["--suite", "minisuite", "--task_name", "all", "--model_name_or_path", model]
+    command += ["--suite", "minisuite", "--task_name", "all", "--model_name_or_path", model, "--max_length", "64"]
     command += ["--output_dir", str(output_dir), "--overwrite_output_dir"]
-    status = subprocess.run([*command, *(part for setting in settings.items() for part in setting)]).returncode
-    if status:
-        sys.exit(status)  # what went wrong is said already
+    command += [part for setting in MODELS[model].items() for part in setting]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if " epoch " in line:
+            print(f"{model}: {line}", end="")
+    return process.wait()
+
+
+def _write_report(output_dir: Path) -> None:
+    """Write the HTML report of all results beside them."""
+    if importlib.util.find_spec("benchmarks.report") is None:
+        return
+    file = output_dir / "report.html"
+    subprocess.run([sys.executable, "-m", "benchmarks.report", str(output_dir), "--output", str(file)], check=True)
+    print(f"Report: {file}")
 
 
 def _table(results: list[dict[str, Any]]) -> Table:

@@ -2,7 +2,6 @@
 
 import logging
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +9,11 @@ from pathlib import Path
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.glue.arguments import parse_arguments
-from benchmarks.glue.data import load_task_data
-from benchmarks.glue.results import RESULTS_FILE, describe_run, write_results, write_text
-from benchmarks.glue.tasks import get_tasks
-from benchmarks.glue.train import create_accelerator, fine_tune
+from benchmarks.glue.data import load_tasks, select_tasks
+from benchmarks.glue.predictions import predict_tests
+from benchmarks.glue.results import write_text
+from benchmarks.glue.suite import run_suite
+from benchmarks.glue.train import create_accelerator
 from benchmarks.report.collect import collect
 from benchmarks.report.markdown import render_markdown
 
@@ -21,30 +21,26 @@ from benchmarks.report.markdown import render_markdown
 def main(argv: Sequence[str] | None = None) -> None:
     """Run every task with every seed, write a JSON for each and a table of all that the output folder holds.
 
+    Repeated, the same command goes on with what is not finished yet.
+
     Args:
         argv: The arguments without the program's name; those of this process by default.
 
     Raises:
-        ValueError: If an argument, or the data of any of the tasks, is wrong; nothing is trained then.
+        ValueError: If an argument, or the data of any of the tasks, is wrong, or the folder holds runs of other
+            settings; nothing is trained then.
     """
     arguments = parse_arguments(argv)
     settings = arguments.fine_tuning
-    tasks = get_tasks(arguments.data.task_names, arguments.data.suite)
-    if not settings.overwrite_output_dir:
-        _require_no_results([settings.run_dir(task.name, seed) for task in tasks for seed in settings.seed_list])
+    tasks = select_tasks(arguments.data)
     accelerator = create_accelerator(settings)
-    _quiet_logs(accelerator.is_main_process)
+    _set_up_logging(accelerator.is_main_process)
     with accelerator.local_main_process_first():
         needs_train = settings.num_train_epochs > 0
-        loaded = [load_task_data(task, arguments.data.suite, arguments.data.data_dir, needs_train) for task in tasks]
-    for data in loaded:
-        for seed in settings.seed_list:
-            start = time.perf_counter()
-            fine_tuned = fine_tune(accelerator, data, arguments, seed)
-            if accelerator.is_main_process:
-                wall_seconds = time.perf_counter() - start
-                results = describe_run(accelerator, data, fine_tuned, arguments, seed, wall_seconds)
-                write_results(settings.run_dir(data.task.name, seed) / RESULTS_FILE, results)
+        loaded = load_tasks(tasks, arguments.data, needs_train)
+    run_suite(accelerator, loaded, arguments)
+    if arguments.data.predict:
+        predict_tests(accelerator, loaded, arguments)
     if accelerator.is_main_process:
         collected = collect([settings.output_dir])
         write_text(Path(settings.output_dir, "results.md"), render_markdown(collected))
@@ -52,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     accelerator.end_training()
 
 
-def _quiet_logs(is_main_process: bool) -> None:
+def _set_up_logging(is_main_process: bool) -> None:
     if not is_main_process:
         # Every process would say the same.
         transformers_logging.set_verbosity_error()
@@ -67,17 +63,9 @@ def _is_not_about_overflow(record: logging.LogRecord) -> bool:
     return "overflowing tokens are not returned" not in record.getMessage()
 
 
-def _require_no_results(folders: Sequence[Path]) -> None:
-    present = [str(folder) for folder in folders if (folder / RESULTS_FILE).exists()]
-    if present:
-        raise ValueError(
-            f"There are results in {', '.join(present)}: give another --output_dir, or --overwrite_output_dir."
-        )
-
-
 if __name__ == "__main__":
     try:
         main()
-    except ValueError as error:
+    except (ValueError, FloatingPointError, MemoryError) as error:
         print(f"benchmarks.glue: {error}", file=sys.stderr)
         raise SystemExit(2) from error

@@ -1,58 +1,48 @@
-"""A task's examples: where they come from, what is checked, and how they become batches."""
+"""A task's examples: what is checked of them, and how they become batches."""
 
-import hashlib
 import random
 import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.compute
-import pyarrow.parquet
 import torch
-from datasets import ClassLabel, Dataset, DatasetDict, load_dataset
+from datasets import Dataset, DatasetDict
 from torch.utils.data import DataLoader, DistributedSampler
 from transformers import PreTrainedTokenizerBase
 from transformers.trainer_pt_utils import DistributedLengthGroupedSampler
 
-from benchmarks.glue.arguments import FineTuningArguments
-from benchmarks.glue.tasks import Task
+from benchmarks.glue.arguments import DataArguments, FineTuningArguments
+from benchmarks.glue.checks import check_split, check_test_split
+from benchmarks.glue.own_files import describe_own_task
+from benchmarks.glue.sources import (
+    MissingDataError,
+    Source,
+    SplitSource,
+    read_folder,
+    read_hub,
+    read_minisuite,
+    read_own_files,
+)
+from benchmarks.glue.tasks import FILES_SUITE, Task, find_task, get_tasks
 
-HUB_DATASET = "nyu-mll/glue"
-MINISUITE_SEED = 0
 SUBSAMPLING_SEED = 0
 
 
 @dataclass(frozen=True)
-class SplitSource:
-    """Where one split came from.
-
-    Args:
-        rows: Number of rows in the source.
-        is_subset: Whether it holds only a part of the official split.
-        file: File it was read from, `None` for a split without a file of its own.
-        sha256: Digest of that file.
-    """
-
-    rows: int
-    is_subset: bool = False
-    file: str | None = None
-    sha256: str | None = None
-
-
-@dataclass(frozen=True)
 class TaskData:
-    """The labelled splits of a task.
+    """The splits of a task.
 
     Args:
         task: The task.
         splits: Its training split, if it is there, and its validation splits; columns: those of the text and `label`.
-        origin: Name of what they were loaded from: a folder, the Hub dataset or the minisuite.
+        origin: Name of what they were loaded from: a folder, the Hub dataset, files or the minisuite.
         sources: Where each split came from.
         missing_splits: Validation splits that the origin lacks.
+        tests: Its test splits, where they were asked for, and under their names the tasks in its `diagnostics`. They
+            have a `label` only if no label is hidden.
     """
 
     task: Task
@@ -60,6 +50,7 @@ class TaskData:
     origin: str
     sources: dict[str, SplitSource]
     missing_splits: tuple[str, ...] = ()
+    tests: DatasetDict = field(default_factory=DatasetDict)
 
     @property
     def train(self) -> Dataset | None:
@@ -72,135 +63,134 @@ class TaskData:
         return {name: self.splits[name] for name in self.task.validation_splits if name in self.splits}
 
 
-def load_task_data(task: Task, suite: str = "glue", data_dir: str | None = None, needs_train: bool = True) -> TaskData:
-    """Load and check the labelled splits of a task. Unlabelled test splits are never read.
+def select_tasks(arguments: DataArguments) -> list[Task]:
+    """Return the tasks that are trained or evaluated: a diagnostic set is no run of its own.
+
+    Raises:
+        ValueError: If a name is unknown, or files of one's own do not tell what the task is.
+    """
+    if arguments.suite == FILES_SUITE:
+        return [describe_own_task(arguments.task_name, arguments.files, arguments.label_names, arguments.metric_names)]
+    return [task for task in get_tasks(arguments.task_names, arguments.suite) if task.validation_splits]
+
+
+def load_tasks(tasks: Sequence[Task], arguments: DataArguments, needs_train: bool = True) -> list[TaskData]:
+    """Load and check the data of every task.
+
+    Of the tasks that `all` stands for, those without data are left out with a warning.
 
     Args:
-        task: The task.
-        suite: `"glue"`, or `"minisuite"`, whose data is generated.
-        data_dir: Folder with `<task>/<split>.parquet`; the Hub's dataset by default.
+        tasks: From `select_tasks`.
+        arguments: Where the data is, and whether the test splits are predicted.
         needs_train: Whether a missing training split is an error.
 
     Raises:
-        ValueError: If a file, column or label is missing or wrong, or a split is empty; the message says where.
+        ValueError: If the data of a task that was named is missing, or any data is wrong; the message says where. Also
+            if the test splits are to be predicted and there are none.
+    """
+    loaded = []
+    for task in tasks:
+        try:
+            loaded.append(
+                load_task_data(
+                    task, arguments.suite, arguments.data_dir, needs_train, arguments.predict, arguments.files
+                )
+            )
+        except MissingDataError as error:
+            if arguments.task_names != ["all"]:
+                raise
+            warnings.warn(f"Left out of all tasks: {error}", stacklevel=2)
+    if not loaded:
+        raise MissingDataError(f"No task of the suite {arguments.suite!r} has all its data in {arguments.data_dir}.")
+    for data in loaded:
+        absent = [name for name in data.task.diagnostics if name in arguments.task_names and name not in data.tests]
+        if absent:
+            raise MissingDataError(f"There is no data of the task {absent[0]!r} beside that of {data.origin}.")
+    if arguments.predict and not any(data.tests for data in loaded):
+        raise MissingDataError(f"--predict needs a test split; none in {', '.join(data.origin for data in loaded)}.")
+    return loaded
+
+
+def load_task_data(
+    task: Task,
+    suite: str = "glue",
+    data_dir: str | None = None,
+    needs_train: bool = True,
+    needs_tests: bool = False,
+    files: Mapping[str, str] | None = None,
+) -> TaskData:
+    """Load and check the splits of a task. Test splits are read only where they are asked for.
+
+    Args:
+        task: The task.
+        suite: Name of its suite; the data of `"minisuite"` is generated, that of `"files"` is in `files`.
+        data_dir: Folder of the suite, see `read_folder`; the Hub's dataset by default.
+        needs_train: Whether a missing training split is an error.
+        needs_tests: Whether to read the test splits; a missing one is a warning.
+        files: Path of the file of each split of the suite `"files"`.
+
+    Raises:
+        MissingDataError: If the training split or every validation split is missing.
+        ValueError: If a file, column or label is wrong, or a split is empty; the message says where.
     """
     if not task.validation_splits:
         raise ValueError(f"The task {task.name!r} has no labelled split, so there is nothing to train or evaluate on.")
+    labelled = [name for name in (task.train_split, *task.validation_splits) if name is not None]
+    source = _read(task, suite, data_dir, files or {}, [*labelled, *(task.test_splits if needs_tests else ())])
+    missing = tuple(name for name in task.validation_splits if name not in source.splits)
+    if needs_train and task.train_split is not None and task.train_split not in source.splits:
+        raise MissingDataError(_absent(task, [task.train_split], source))
+    if missing == task.validation_splits:
+        raise MissingDataError(_absent(task, missing, source))
+    if missing:
+        warnings.warn(f"Evaluated on the other splits only. {_absent(task, missing, source)}", stacklevel=2)
+    splits = {
+        name: check_split(task, name, source.splits[name], source.origin) for name in labelled if name in source.splits
+    }
+    sources = {name: source.sources[name] for name in splits}
+    tests: dict[str, Dataset] = {}
+    if needs_tests:
+        _add_tests(tests, sources, task, source)
+        for diagnostic in filter(None, (find_task(suite, name) for name in task.diagnostics)):
+            _add_tests(tests, sources, diagnostic, _read_diagnostic(diagnostic, suite, data_dir))
+    return TaskData(task, DatasetDict(splits), source.origin, sources, missing, DatasetDict(tests))
+
+
+def _read(task: Task, suite: str, data_dir: str | None, files: Mapping[str, str], names: Sequence[str]) -> Source:
     if suite == "minisuite":
-        data = _generate(task)
-    elif data_dir is not None:
-        data = _read_folder(task, Path(data_dir))
-    else:
-        data = _download(task)
-    if needs_train and task.train_split is not None and data.train is None:
-        raise ValueError(_absent(task, [task.train_split], data.origin))
-    if not data.validation:
-        raise ValueError(_absent(task, task.validation_splits, data.origin))
-    if data.missing_splits:
-        warnings.warn(
-            f"Evaluated on the other splits only. {_absent(task, data.missing_splits, data.origin)}", stacklevel=2
-        )
-    splits = {name: _check_split(task, name, split, data.origin) for name, split in data.splits.items()}
-    return TaskData(task, DatasetDict(splits), data.origin, data.sources, data.missing_splits)
+        return read_minisuite(task, names)
+    if suite == FILES_SUITE:
+        return read_own_files(task, files, names)
+    if data_dir is None:
+        return read_hub(task, names)
+    return read_folder(task, Path(data_dir), names)
 
 
-def _absent(task: Task, names: Sequence[str], origin: str) -> str:
+def _read_diagnostic(task: Task, suite: str, data_dir: str | None) -> Source:
+    try:
+        return _read(task, suite, data_dir, {}, task.test_splits)
+    except MissingDataError:
+        return Source(str(data_dir))
+
+
+def _absent(task: Task, names: Sequence[str], source: Source) -> str:
     """Say which splits are missing, and how their files are called where they come from a folder."""
-    looked_for = ", ".join(f"{name} ({' or '.join(_file_names(name))})" for name in names)
-    return f"The task {task.name!r} lacks {looked_for} in {origin}."
+    described = []
+    for name in names:
+        files = " or ".join(source.file_names.get(name, ()))
+        described.append(f"{name} ({files})" if files else name)
+    return f"The task {task.name!r} lacks {', '.join(described)} in {source.origin}."
 
 
-def _file_names(split: str) -> list[str]:
-    return [f"{split}.parquet", f"{split}_subset.parquet"]
-
-
-def _labelled_splits(task: Task) -> list[str]:
-    return [name for name in (task.train_split, *task.validation_splits) if name is not None]
-
-
-def _from_splits(task: Task, available: DatasetDict, origin: str) -> TaskData:
-    splits = DatasetDict({name: available[name] for name in _labelled_splits(task) if name in available})
-    missing = tuple(name for name in task.validation_splits if name not in splits)
-    return TaskData(task, splits, origin, {name: SplitSource(len(split)) for name, split in splits.items()}, missing)
-
-
-def _download(task: Task) -> TaskData:
-    return _from_splits(task, load_dataset(HUB_DATASET, task.name), HUB_DATASET)
-
-
-def _generate(task: Task) -> TaskData:
-    # The small suite builds on this package, so it is imported only when it is asked for.
-    from benchmarks.minisuite import load_task
-
-    return _from_splits(task, load_task(task.name, seed=MINISUITE_SEED), f"minisuite (seed {MINISUITE_SEED})")
-
-
-def _read_folder(task: Task, data_dir: Path) -> TaskData:
-    folder = data_dir / task.name
-    if not folder.is_dir():
-        raise ValueError(f"No data for the task {task.name!r}: {folder} is not a folder.")
-    splits, sources = DatasetDict(), {}
-    for name in _labelled_splits(task):
-        full, subset = (folder / file for file in _file_names(name))
-        file = full if full.is_file() else subset
-        if not file.is_file():
+def _add_tests(tests: dict[str, Dataset], sources: dict[str, SplitSource], task: Task, source: Source) -> None:
+    """Add the test splits of a task; a diagnostic set is added under its own name."""
+    for name in task.test_splits:
+        if name not in source.splits:
+            warnings.warn(f"Not predicted: {_absent(task, [name], source)}", stacklevel=3)
             continue
-        try:
-            # Read at once: `Dataset.from_parquet` would leave an Arrow copy in the cache of datasets.
-            splits[name] = Dataset(pyarrow.parquet.read_table(file))
-        except (OSError, pyarrow.ArrowException) as error:
-            raise ValueError(f"{file} cannot be read as a parquet file: {error}") from error
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        sources[name] = SplitSource(len(splits[name]), file == subset, str(file), digest)
-    missing = tuple(name for name in task.validation_splits if name not in splits)
-    return TaskData(task, splits, str(folder), sources, missing)
-
-
-def _column(split: Dataset, name: str) -> pyarrow.ChunkedArray:
-    return split.select_columns(name).with_format("arrow")[:][name]
-
-
-def _check_split(task: Task, name: str, split: Dataset, origin: str) -> Dataset:
-    """Return the split with the columns of the task only, or say what is wrong with it."""
-    where = f"{task.name}/{name} from {origin}"
-    columns = [*task.text_columns, "label"]
-    absent = [column for column in columns if column not in split.column_names]
-    if absent:
-        raise ValueError(f"{where} lacks the column {', '.join(absent)}; it has {', '.join(split.column_names)}.")
-    if not len(split):
-        raise ValueError(f"{where} is empty.")
-    split = split.select_columns(columns)
-    for column in task.text_columns:
-        values = _column(split, column)
-        if not (pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)):
-            raise ValueError(f"{where}: the column {column} must hold strings, got {values.type}.")
-        if values.null_count:
-            raise ValueError(f"{where}: the column {column} has {values.null_count} rows without a text.")
-    _check_labels(task, split, where)
-    return split
-
-
-def _check_labels(task: Task, split: Dataset, where: str) -> None:
-    feature, values = split.features["label"], _column(split, "label")
-    if isinstance(feature, ClassLabel) and tuple(feature.names) != task.labels:
-        raise ValueError(f"{where}: the labels are {tuple(feature.names)}, those of the task are {task.labels}.")
-    is_number = pyarrow.types.is_floating if task.is_regression else pyarrow.types.is_integer
-    if not is_number(values.type):
-        wanted = "floats" if task.is_regression else "whole numbers"
-        raise ValueError(f"{where}: the labels must be {wanted}, got {values.type}.")
-    if values.null_count:
-        raise ValueError(f"{where}: {values.null_count} rows have no label.")
-    if task.is_regression and not pyarrow.compute.all(pyarrow.compute.is_finite(values)).as_py():
-        raise ValueError(f"{where}: a label is NaN or infinite.")
-    bounds = task.label_range if task.is_regression else (0, len(task.labels) - 1)
-    if bounds is None:
-        return
-    lowest, highest = pyarrow.compute.min_max(values).as_py().values()
-    if lowest < bounds[0] or highest > bounds[1]:
-        raise ValueError(
-            f"{where}: labels reach from {lowest} to {highest}, allowed are {bounds[0]} to {bounds[1]} "
-            "(-1 stands for a hidden label, which cannot be trained on or evaluated)."
-        )
+        key = name if task.validation_splits else task.name
+        tests[key] = check_test_split(task, name, source.splits[name], source.origin)
+        sources[key] = source.sources[name]
 
 
 def majority_label(task: Task, train: Dataset) -> float:
@@ -239,10 +229,16 @@ class TextCollator:
 
     def __call__(self, examples: Sequence[dict[str, Any]]) -> dict[str, torch.Tensor]:
         """Return what the tokenizer gives for the texts, and `labels` of shape `(batch,)`."""
-        texts = [[example[column] for example in examples] for column in self.task.text_columns]
-        batch = self.tokenizer(*texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt")
         dtype = torch.float32 if self.task.is_regression else torch.int64
-        return {**batch, "labels": torch.tensor([example["label"] for example in examples], dtype=dtype)}
+        labels = torch.tensor([example["label"] for example in examples], dtype=dtype)
+        return {**self.encode(examples), "labels": labels}
+
+    def encode(self, examples: Sequence[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        """Return what the tokenizer gives for the texts alone."""
+        texts = [[example[column] for example in examples] for column in self.task.text_columns]
+        return dict(
+            self.tokenizer(*texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt")
+        )
 
 
 def _lengths(task: Task, split: Dataset) -> list[float]:
@@ -285,22 +281,30 @@ def train_loader(
     return DataLoader(split, batch_size, sampler=sampler, **_loader_options(collator, arguments))
 
 
-def evaluation_loader(split: Dataset, collator: TextCollator, arguments: FineTuningArguments) -> DataLoader:
+def evaluation_loader(
+    split: Dataset,
+    collator: TextCollator,
+    arguments: FineTuningArguments,
+    collate_fn: Callable[[Sequence[dict[str, Any]]], dict[str, torch.Tensor]] | None = None,
+) -> DataLoader:
     """Return batches of a split from its longest example to its shortest, which pads least.
 
     Args:
         split: Examples to evaluate on.
-        collator: Makes the batches.
+        collator: Names the columns of the texts, and makes the batches.
         arguments: Batch size and workers.
+        collate_fn: Makes the batches instead.
     """
     lengths = _lengths(collator.task, split)
     order = sorted(range(len(split)), key=lengths.__getitem__, reverse=True)
     return DataLoader(
-        split.select(order), arguments.per_device_eval_batch_size, **_loader_options(collator, arguments)
+        split.select(order),
+        arguments.per_device_eval_batch_size,
+        **_loader_options(collate_fn or collator, arguments),
     )
 
 
-def _loader_options(collator: TextCollator, arguments: FineTuningArguments) -> dict[str, Any]:
+def _loader_options(collator: Callable[..., Any], arguments: FineTuningArguments) -> dict[str, Any]:
     return {
         "collate_fn": collator,
         "num_workers": arguments.dataloader_num_workers,

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from sklearn.metrics import confusion_matrix
 from torch import nn
 from tqdm import tqdm
 
@@ -58,8 +59,8 @@ def evaluate_splits(
         task: The task.
 
     Returns:
-        `validation`: for each split its metrics, the mean `loss` and the number of `examples`; `score`: the mean over
-        the splits of the mean of the metrics; `eval_seconds`.
+        `validation`: for each split what `evaluate_logits` gives; `score`: the mean over the splits of the mean of the
+        metrics; `eval_seconds`.
     """
     start = time.perf_counter()
     validation = {}
@@ -68,12 +69,22 @@ def evaluate_splits(
         expected = len(loader.dataset)
         if len(labels) != expected:
             raise RuntimeError(f"{len(labels)} instead of {expected} examples of {task.name}/{name} were evaluated.")
-        validation[name] = _evaluate_logits(logits, labels, task)
+        validation[name] = evaluate_logits(logits, labels, task)
     mean_score = sum(score(metrics, task) for metrics in validation.values()) / len(validation)
     return {"validation": validation, "score": mean_score, "eval_seconds": time.perf_counter() - start}
 
 
-def _evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> dict[str, Any]:
+def evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> dict[str, Any]:
+    """Return a task's metrics, the mean `loss` and the number of `examples`.
+
+    Of a classification there is the `confusion_matrix` too, a row for each label and a column for each prediction, and
+    `notes` where a metric is undefined or all predictions are equal.
+
+    Args:
+        logits: Shape `(examples, labels)`, float32.
+        labels: Shape `(examples,)`, int64, or float32 for a regression.
+        task: The task.
+    """
     if task.is_regression:
         # The last dimension only: a bare squeeze would also drop the batch of a single example.
         predictions = logits.squeeze(-1)
@@ -83,4 +94,11 @@ def _evaluate_logits(logits: torch.Tensor, labels: torch.Tensor, task: Task) -> 
         loss = nn.functional.cross_entropy(logits, labels)
     metrics = TaskMetrics(task)
     metrics.add_batch(predictions.numpy(), labels.numpy())
-    return {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
+    evaluated: dict[str, Any] = {**metrics.compute(), "loss": loss.item(), "examples": len(labels)}
+    is_constant = len(labels) > 1 and predictions.unique().numel() == 1
+    if notes := [*(["All predictions are equal."] if is_constant else []), *metrics.notes]:
+        evaluated["notes"] = notes
+    if not task.is_regression:
+        matrix = confusion_matrix(labels.numpy(), predictions.numpy(), labels=range(len(task.labels)))
+        evaluated["confusion_matrix"] = matrix.tolist()
+    return evaluated

@@ -20,6 +20,7 @@ class _LocalMetric(evaluate.Metric):
     description: str
     reference_url: str
     label_dtype: str
+    note: str | None = None
 
     def __init__(self) -> None:
         # evaluate makes its cache folder even for a metric in memory; this one is gone at once.
@@ -41,7 +42,8 @@ class _LocalMetric(evaluate.Metric):
         )
 
     def _undefined(self, reason: str) -> float:
-        warnings.warn(f"{type(self).__name__} is undefined because {reason}; 0.0 is reported.", stacklevel=2)
+        self.note = f"{type(self).__name__} is undefined because {reason}; 0.0 is reported."
+        warnings.warn(self.note, stacklevel=2)
         return 0.0
 
 
@@ -137,6 +139,9 @@ class TaskMetrics:
     Args:
         task: The task; its `metrics` name entries of `METRICS`.
 
+    Attributes:
+        notes: For each metric that the last `compute` reported as 0.0 because it is undefined, the reason.
+
     Raises:
         ValueError: If the task names an unknown metric.
     """
@@ -148,6 +153,7 @@ class TaskMetrics:
                 f"The task {task.name!r} has the metrics {task.metrics}; allowed: one or more of {', '.join(METRICS)}."
             )
         self._metrics = [METRICS[name]() for name in task.metrics]
+        self.notes: list[str] = []
         self._dtype = np.float64 if task.is_regression else np.int64
 
     def add_batch(self, predictions: Iterable[Any], references: Iterable[Any]) -> None:
@@ -173,7 +179,14 @@ class TaskMetrics:
 
     def compute(self) -> dict[str, float]:
         """Return each metric by name over all that was added since the last call, in the task's order."""
-        return {name: value for metric in self._metrics for name, value in metric.compute().items()}
+        values: dict[str, float] = {}
+        self.notes = []
+        for metric in self._metrics:
+            metric.note = None
+            values.update(metric.compute())
+            if metric.note is not None:
+                self.notes.append(metric.note)
+        return values
 
 
 def score(metrics: dict[str, float], task: Task) -> float:

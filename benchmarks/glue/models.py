@@ -1,13 +1,12 @@
 """Models and tokenizers by name: checkpoints, or presets that are built from scratch."""
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from accelerate import Accelerator
+from torch import nn
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -17,57 +16,31 @@ from transformers import (
 )
 
 import hf_lineage  # registers our families with the Auto classes
+from benchmarks.glue.presets import PRESETS, Preset
 from benchmarks.glue.tasks import Task
 from hf_lineage.files import atomic_folder
+from hf_lineage.parameters import parameters_by_part
+from hf_lineage.pretraining.model_settings import require_vocabulary
 
 
-@dataclass(frozen=True)
-class Preset:
-    """A model that is built from scratch.
+def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
+    """Load the tokenizer of `--tokenizer_name_or_path`.
 
-    Args:
-        config: Name of a configuration class of `hf_lineage`.
-        model: Name of its class for sequence classification.
-        tokenizer: Name of its tokenizer class, which needs no vocabulary.
-        config_kwargs: What the configuration sets.
-        pair_config_kwargs: What it sets besides for tasks of sentence pairs.
+    Raises:
+        ValueError: If there is none.
     """
-
-    config: str
-    model: str
-    tokenizer: str
-    config_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    pair_config_kwargs: Mapping[str, Any] = field(default_factory=dict)
-
-
-def _elmo(filters: list[list[int]], hidden_size: int, lstm_hidden_size: int, dropout: float, head: int) -> Preset:
-    return Preset(
-        config="ElmoConfig",
-        model="ElmoForSequenceClassification",
-        tokenizer="ElmoTokenizer",
-        config_kwargs={
-            "char_cnn_filters": filters,
-            "num_highway_layers": 1,
-            "hidden_size": hidden_size,
-            "lstm_hidden_size": lstm_hidden_size,
-            # The default is meant for pretrained layers, whose vectors it is to keep from overfitting.
-            "dropout": dropout,
-            "classifier_hidden_size": head,
-        },
-        pair_config_kwargs={"pair_encoding": "separate"},
-    )
-
-
-PRESETS: dict[str, Preset] = {
-    # 0.2 million parameters, for the embedded tasks
-    "elmo-tiny": _elmo([[1, 16], [2, 16], [3, 32], [4, 64]], 128, 64, dropout=0.1, head=64),
-    # 1.5 million parameters
-    "elmo-small": _elmo([[1, 32], [2, 32], [3, 64], [4, 128]], 256, 256, dropout=0.2, head=512),
-}
+    try:
+        return AutoTokenizer.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--tokenizer_name_or_path: no tokenizer can be loaded from {path!r}: {error}") from error
 
 
 def load_model_and_tokenizer(
-    model_name_or_path: str, task: Task, trained_head: bool = False
+    model_name_or_path: str,
+    task: Task,
+    trained_head: bool = False,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    freeze_encoder: bool = False,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model with a head for a task, in float32, and its tokenizer.
 
@@ -79,21 +52,24 @@ def load_model_and_tokenizer(
         task: Sets the number and names of the labels and the problem type.
         trained_head: Whether the head must come with the checkpoint and know the labels in the task's order, as it
             must for evaluation without training.
+        tokenizer: Taken in place of the checkpoint's own. A preset that does not read characters needs one.
+        freeze_encoder: Whether only the head, ELMo's scalar mix and what the checkpoint lacks are trained.
 
     Raises:
-        ValueError: If there is no such model, or it has no head for the task where that is asked for.
+        ValueError: If there is no such model, the tokenizer does not go with it, or it has no head for the task where
+            that is asked for.
     """
     labels = _label_kwargs(task)
     if model_name_or_path in PRESETS:
         if trained_head:
             raise ValueError(f"The preset {model_name_or_path!r} is not trained, so it cannot only be evaluated.")
-        model, tokenizer = _build(PRESETS[model_name_or_path], task, labels)
+        if freeze_encoder:
+            raise ValueError(f"--freeze_encoder: the preset {model_name_or_path!r} has no trained encoder.")
+        model, tokenizer = _build(model_name_or_path, task, labels, tokenizer)
     else:
-        model, tokenizer = _load(model_name_or_path, task, labels, trained_head)
-    if tokenizer.pad_token is None:
-        if tokenizer.eos_token is None:
-            raise ValueError(f"The tokenizer of {model_name_or_path!r} has no token to pad with.")
-        tokenizer.pad_token = tokenizer.eos_token
+        model, tokenizer, new_weights = _load(model_name_or_path, task, labels, trained_head, tokenizer)
+        if freeze_encoder:
+            _freeze_encoder(model, new_weights)
     if getattr(model.config, "pad_token_id", 0) is None:
         model.config.pad_token_id = tokenizer.pad_token_id
     return model, tokenizer
@@ -110,17 +86,59 @@ def _label_kwargs(task: Task) -> dict[str, Any]:
     }
 
 
-def _build(preset: Preset, task: Task, labels: dict[str, Any]) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    pair_config_kwargs = preset.pair_config_kwargs if task.is_pair else {}
-    config = getattr(hf_lineage, preset.config)(**preset.config_kwargs, **pair_config_kwargs, **labels)
-    return getattr(hf_lineage, preset.model)(config), getattr(hf_lineage, preset.tokenizer)()
+def _build(
+    name: str, task: Task, labels: dict[str, Any], tokenizer: PreTrainedTokenizerBase | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    preset = PRESETS[name]
+    fields: dict[str, Any] = {**preset.config_kwargs, **(preset.pair_config_kwargs if task.is_pair else {}), **labels}
+    if preset.vocabulary is None:
+        tokenizer = tokenizer or hf_lineage.ElmoTokenizer()
+    elif tokenizer is None:
+        raise ValueError(f"The preset {name!r} has no vocabulary of its own, so it needs a tokenizer.")
+    else:
+        _set_padding(tokenizer, name)
+        fields.update(vocab_size=len(tokenizer), **_special_ids(tokenizer))
+    model = AutoModelForSequenceClassification.from_config(_config_class(preset)(**fields))
+    _require_same_input(name, model, tokenizer)
+    return model, tokenizer
+
+
+def _config_class(preset: Preset) -> type[PreTrainedConfig]:
+    return getattr(hf_lineage if hasattr(hf_lineage, preset.config) else transformers, preset.config)
+
+
+def _special_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+    ids = {name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
+    return {name: number for name, number in ids.items() if number is not None}
+
+
+def _set_padding(tokenizer: PreTrainedTokenizerBase, name: str) -> None:
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise ValueError(f"The tokenizer of {name!r} has no token to pad with.")
+        tokenizer.pad_token = tokenizer.eos_token
+
+
+def _require_same_input(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raise if one of model and tokenizer knows characters and the other pieces, or pieces that the model lacks."""
+    reads_characters = isinstance(model.config, hf_lineage.ElmoConfig)
+    if reads_characters != isinstance(tokenizer, hf_lineage.ElmoTokenizer):
+        reads, gives = ("characters", "pieces") if reads_characters else ("pieces", "characters")
+        raise ValueError(f"{name!r} reads {reads}, but {type(tokenizer).__name__} gives {gives}.")
+    if not reads_characters:
+        require_vocabulary(model.config, tokenizer)
 
 
 def _load(
-    model_name_or_path: str, task: Task, labels: dict[str, Any], trained_head: bool
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    model_name_or_path: str,
+    task: Task,
+    labels: dict[str, Any],
+    trained_head: bool,
+    given_tokenizer: PreTrainedTokenizerBase | None,
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, set[str]]:
+    """Return the model, the tokenizer and the names of the weights that the checkpoint lacks."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(model_name_or_path)
+        tokenizer = given_tokenizer or AutoTokenizer.from_pretrained(model_name_or_path)
         if trained_head:
             config = PreTrainedConfig.get_config_dict(model_name_or_path)[0]
             _require_labels(model_name_or_path, config, task)
@@ -136,12 +154,37 @@ def _load(
             f"No model {model_name_or_path!r}: it is none of the presets ({', '.join(PRESETS)}) and cannot be loaded "
             f"from a folder or the Hub: {error}"
         ) from error
-    if trained_head and loading["missing_keys"]:
+    if given_tokenizer is not None:
+        _require_same_input(model_name_or_path, model, tokenizer)
+    missing = set(loading["missing_keys"])
+    if trained_head and missing:
         raise ValueError(
             f"{model_name_or_path!r} has no trained head for {task.name!r}, so it cannot only be evaluated; its "
-            f"checkpoint lacks {', '.join(sorted(loading['missing_keys']))}."
+            f"checkpoint lacks {', '.join(sorted(missing))}."
         )
-    return model, tokenizer
+    _set_padding(tokenizer, model_name_or_path)
+    return model, tokenizer, missing
+
+
+def _freeze_encoder(model: PreTrainedModel, new_weights: set[str]) -> None:
+    """Stop the training of the encoder, but for the weights that no checkpoint has trained and ELMo's scalar mix."""
+    kept = {id(weight) for name, weight in model.named_parameters() if name in new_weights}
+    if isinstance(model.base_model, hf_lineage.ElmoModel):
+        kept |= {id(weight) for weight in model.base_model.scalar_mixes.parameters()}
+    for weight in model.base_model.parameters():
+        weight.requires_grad_(id(weight) in kept)
+
+
+def set_train_mode(model: PreTrainedModel, freeze_encoder: bool = False) -> None:
+    """Put a model into training mode; a frozen encoder gives the same features each time, so it has no dropout.
+
+    The dropout behind ELMo's scalar mix is no part of the encoder (Peters et al. 2018, section 3.4).
+    """
+    model.train()
+    if freeze_encoder:
+        model.base_model.eval()
+        if isinstance(model.base_model, hf_lineage.ElmoModel):
+            model.base_model.dropout.train()
 
 
 def _require_labels(model_name_or_path: str, config: dict[str, Any], task: Task) -> None:
@@ -151,12 +194,12 @@ def _require_labels(model_name_or_path: str, config: dict[str, Any], task: Task)
     if task.is_regression:
         if is_named or len(names) > 1:
             raise ValueError(f"{model_name_or_path!r} predicts the labels {names}, {task.name!r} asks for one number.")
-    elif is_named and [name.lower() for name in names] != list(task.labels):
+    elif is_named and [name.lower() for name in names] != [label.lower() for label in task.labels]:
         raise ValueError(f"{model_name_or_path!r} has the labels {names}, {task.name!r} has {list(task.labels)}.")
 
 
 def save_model_and_tokenizer(
-    accelerator: Accelerator, model: torch.nn.Module, tokenizer: PreTrainedTokenizerBase, folder: Path
+    accelerator: Accelerator, model: nn.Module, tokenizer: PreTrainedTokenizerBase, folder: Path
 ) -> None:
     """Save a prepared model and its tokenizer, replacing the folder; it never holds a part of them.
 
@@ -166,26 +209,35 @@ def save_model_and_tokenizer(
         tokenizer: Its tokenizer.
         folder: Where they go.
     """
+    # Where the weights are in pieces, every process has to give its own.
+    weights = accelerator.get_state_dict(model)
     if accelerator.is_main_process:
         with atomic_folder(folder, overwrite=True) as new:
-            accelerator.unwrap_model(model).save_pretrained(new)
+            accelerator.unwrap_model(model).save_pretrained(new, state_dict=weights)
             tokenizer.save_pretrained(new)
     accelerator.wait_for_everyone()
 
 
-def effective_max_length(max_length: int, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig) -> int:
-    """Return the longest input that the tokenizer and the position embeddings allow, at most `max_length` tokens."""
+def checked_max_length(
+    max_length: int, tokenizer: PreTrainedTokenizerBase, config: PreTrainedConfig, name: str
+) -> int:
+    """Return `max_length` if the tokenizer and the position embeddings of a model allow it.
+
+    Raises:
+        ValueError: If it is longer.
+    """
     positions = getattr(config, "max_position_embeddings", None) or 0
-    bounds = [max_length, tokenizer.model_max_length, *([positions] if positions > 0 else [])]
-    if min(bounds) < max_length:
-        warnings.warn(f"--max_length {max_length} is more than the model takes; {min(bounds)} is used.", stacklevel=2)
-    return min(bounds)
+    bound = min([tokenizer.model_max_length, *([positions] if positions > 0 else [])])
+    if max_length > bound:
+        raise ValueError(f"--max_length must be at most {bound}, the longest input of {name!r}, got {max_length}.")
+    return max_length
 
 
-def count_parameters(model: torch.nn.Module) -> dict[str, int]:
-    """Return how many parameters a model has, shared ones counted once: `{"total": ..., "trainable": ...}`."""
+def count_parameters(model: PreTrainedModel) -> dict[str, Any]:
+    """Return how many parameters a model has, shared ones counted once: `total`, `trainable` and `by_part`."""
     parameters = list(model.parameters())
     return {
         "total": sum(parameter.numel() for parameter in parameters),
         "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
+        "by_part": parameters_by_part(model),
     }

@@ -38,15 +38,11 @@ _PACKAGES = (
 
 
 def describe_run(
-    accelerator: Accelerator,
-    data: TaskData,
-    fine_tuned: FineTuned,
-    arguments: Arguments,
-    seed: int,
-    wall_seconds: float,
+    accelerator: Accelerator, data: TaskData, fine_tuned: FineTuned, arguments: Arguments, seed: int
 ) -> dict[str, Any]:
     """Collect what one run scored and everything that is needed to repeat it."""
     train_rows = len(data.train) if data.train is not None else 0
+    costs = fine_tuned.costs
     return {
         "benchmark": _BENCHMARK,
         "suite": arguments.data.suite,
@@ -55,7 +51,10 @@ def describe_run(
         "seed": seed,
         "best": fine_tuned.best,
         "last": fine_tuned.epochs[-1],
-        "epochs": fine_tuned.epochs,
+        "epochs": [_without_matrices(record) for record in fine_tuned.epochs],
+        "stopped_early": fine_tuned.stopped_early,
+        "dev_selected": False,
+        "tried": [],
         "majority_baseline": majority_baseline(data),
         "evaluated_examples": {name: len(split) for name, split in data.validation.items()},
         "data": {
@@ -67,26 +66,39 @@ def describe_run(
             "max_length": fine_tuned.max_length,
         },
         "parameters": fine_tuned.parameters,
-        "wall_seconds": wall_seconds,
+        "flops": {"forward_per_example": costs.forward_flops, "training_total": fine_tuned.train_flops},
+        "inference_latency_seconds": {str(size): seconds for size, seconds in costs.latency_seconds.items()},
+        "peak_memory_bytes": fine_tuned.peak_memory_bytes,
+        "wall_seconds": fine_tuned.wall_seconds,
         "train_examples_per_second": fine_tuned.train_examples_per_second,
+        "eval_examples_per_second": fine_tuned.eval_examples_per_second,
         "arguments": {name: value for part in arguments for name, value in dataclasses.asdict(part).items()},
         "command": sys.orig_argv,
-        "versions": _versions(),
+        "versions": package_versions(),
         "git": _git_state(),
         "platform": _describe_platform(accelerator),
         "model_config": json.loads(fine_tuned.config.to_json_string(use_diff=False)),
     }
 
 
-def majority_baseline(data: TaskData) -> dict[str, Any] | None:
+def _without_matrices(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of an epoch without what only those of the best and the last have."""
+    validation = {
+        split: {name: value for name, value in metrics.items() if name != "confusion_matrix"}
+        for split, metrics in record["validation"].items()
+    }
+    return {**record, "validation": validation}
+
+
+def majority_baseline(data: TaskData) -> dict[str, Any]:
     """Return the metrics of always predicting the most frequent label of the training split (regression: its mean).
 
     Returns:
-        `label`, `validation` (the metrics of each split) and `score`; `None` without a training split.
+        `label`, `label_from` (the split whose label it is: without a training split the first validation split),
+        `validation` (the metrics of each split) and `score`.
     """
-    if data.train is None:
-        return None
-    label = majority_label(data.task, data.train)
+    label_from = data.task.train_split if data.train is not None else next(iter(data.validation))
+    label = majority_label(data.task, data.splits[label_from])
     validation = {}
     for name, split in data.validation.items():
         metrics = TaskMetrics(data.task)
@@ -97,12 +109,14 @@ def majority_baseline(data: TaskData) -> dict[str, Any] | None:
             validation[name] = metrics.compute()
     return {
         "label": label,
+        "label_from": label_from,
         "validation": validation,
         "score": statistics.fmean(score(metrics, data.task) for metrics in validation.values()),
     }
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Return the versions of what a run's numbers depend on."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"hf_lineage": hf_lineage.__version__, "python": platform.python_version(), **packages}
 
@@ -143,13 +157,13 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_results(path: Path, results: dict[str, Any]) -> None:
-    """Write the results of a run as JSON.
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a file of JSON so that it is never there in part.
 
     Raises:
         ValueError: If a number is NaN or infinite, which JSON does not have.
     """
-    write_text(path, json.dumps(results, indent=2, allow_nan=False) + "\n")
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:

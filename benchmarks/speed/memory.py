@@ -21,6 +21,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.peak_memory import forget_peak, status_bytes
 from benchmarks.speed.__main__ import FAMILIES, select, selected_cases
 from hf_lineage.files import atomic_file
 
@@ -62,18 +63,10 @@ def _measure(family: str, name: str, side: str, threads: int, sizes: Any) -> int
     workload = case.build()
     run, value = getattr(workload, side), workload.inputs[0]
     run(value)
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the highest so far
-    before = _status("VmRSS")
+    forget_peak(torch.device("cpu"))
+    before = status_bytes("VmRSS")
     run(value)
-    return _status("VmHWM") - before
-
-
-def _status(name: str) -> int:
-    """A number of bytes that the kernel tells of this process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return 1024 * int(line.split()[1])
-    raise OSError(f"the system does not tell {name}")
+    return status_bytes("VmHWM") - before
 
 
 def memory(

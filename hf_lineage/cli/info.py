@@ -1,6 +1,5 @@
 """`hf-lineage info`: what a model consists of."""
 
-from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,6 @@ from .common import checked_source
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from torch.nn import Module
     from transformers import PreTrainedConfig, PreTrainedModel
 
 
@@ -20,6 +18,8 @@ def info(model: Annotated[str, typer.Argument(help="Folder or Hub name of a mode
     from rich.console import Console
     from rich.table import Table
     from transformers import AutoConfig
+
+    from ..parameters import parameters_by_part
 
     config = AutoConfig.from_pretrained(checked_source(model))
     # sizes only: the weights would be loaded for nothing
@@ -32,10 +32,9 @@ def info(model: Annotated[str, typer.Argument(help="Folder or Hub name of a mode
     table.add_column("part")
     table.add_column("parameters", justify="right")
     total = 0
-    for name, count in _parameters_by_part(network):
+    for name, count in parameters_by_part(network).items():
         total += count
-        if count:
-            table.add_row(name, f"{count:,}")
+        table.add_row(name, f"{count:,}")
     table.add_section()
     table.add_row("total", f"{total:,}")
     console.print(table)
@@ -55,15 +54,6 @@ def _layer_map(config: "PreTrainedConfig") -> "Table":
     return table
 
 
-def _parameters_by_part(network: "PreTrainedModel") -> Iterator[tuple[str, int]]:
-    """Each part's number of parameters, those that an earlier part has too left out."""
-    seen: set[int] = set()
-    for name, part in _parts(network):
-        own = {id(parameter): parameter.numel() for parameter in part.parameters() if id(parameter) not in seen}
-        seen.update(own)
-        yield name, sum(own.values())
-
-
 def _model_class(config: "PreTrainedConfig") -> "type[PreTrainedModel]":
     """The class that was saved, or the base model's."""
     import transformers
@@ -75,15 +65,6 @@ def _model_class(config: "PreTrainedConfig") -> "type[PreTrainedModel]":
         if name is not None and hasattr(module, name):
             return getattr(module, name)
     return transformers.MODEL_MAPPING[type(config)]
-
-
-def _parts(network: "PreTrainedModel") -> "Iterator[tuple[str, Module]]":
-    """The parts of a model, those of its base model among them."""
-    for name, part in network.named_children():
-        if part is network.base_model:
-            yield from part.named_children()
-        else:
-            yield name, part
 
 
 __all__ = ["info"]

@@ -1,17 +1,15 @@
 """What a pretraining run can be told, on the command line and in a file."""
 
 import argparse
-import difflib
 import json
-import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
-import yaml  # type: ignore[import-untyped]
 from transformers import HfArgumentParser
+
+from ..settings_file import read_settings_file, settings_as_words
 
 OptimizerName = Literal["lamb", "adamw"]
 MixedPrecision = Literal["no", "fp16", "bf16"]
@@ -188,7 +186,7 @@ def parse_arguments(
     first.add_argument("--config", metavar="FILE", help="A YAML or JSON file with any of these settings.")
     first.add_argument("--family", choices=families)
     known, rest = first.parse_known_args(words)
-    from_file = _read_file(known.config) if known.config else {}
+    from_file = read_settings_file(known.config) if known.config else {}
     family = known.family or from_file.pop("family", families[0])
     if family not in families:
         raise ValueError(f"family in {known.config} must be one of {', '.join(families)}, got {family!r}")
@@ -202,56 +200,12 @@ def parse_arguments(
     )
     parser.add_argument("--config", metavar="FILE", help="A YAML or JSON file with any of these settings.")
     names = [item.name for arguments_class in classes for item in fields(arguments_class)]
-    from_file_words = _as_words(from_file, names, known.config)
+    from_file_words = settings_as_words(from_file, names, known.config)
     *parsed, _ = parser.parse_args_into_dataclasses(
         args=[*from_file_words, *rest, f"--family={family}"], look_for_args_file=False
     )
     settings, own = parsed
     return settings, own
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML 1.2 in the two places where people meet the difference: 1e-3 is a number, and no is a word."""
-
-    yaml_implicit_resolvers: ClassVar[dict] = {
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":bool")]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:bool", re.compile("^(true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\.\d+|\d+(\.\d*)?)[eE][-+]?\d+$"), list("-+.0123456789")
-)
-
-
-def _read_file(path: str) -> dict[str, Any]:
-    try:
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ValueError(f"--config: cannot read {path}: {error}") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"--config: {path} must hold settings and their values, got {content!r:.80}")
-    return content
-
-
-def _as_words(values: dict[str, Any], names: Sequence[str], path: str | None) -> list[str]:
-    """Returns settings from a file as they would stand on a command line, so that both are read alike."""
-    words = []
-    for name, value in values.items():
-        if name not in names:
-            close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(names)}"
-            raise ValueError(f"--config: {path} has an unknown setting {name!r}{hint}")
-        if value is None:
-            continue
-        if isinstance(value, list):
-            words += [f"--{name}", *map(str, value)]
-        else:
-            words.append(f"--{name}={json.dumps(value) if isinstance(value, dict) else value}")
-    return words
 
 
 __all__ = ["FREE_SETTINGS", "PretrainingArguments", "describe", "parse_arguments", "require"]

@@ -1,9 +1,11 @@
 """Parameter groups, optimizers and the course of the learning rate."""
 
+import itertools
 from typing import Any
 
 import torch
 from torch import nn
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .lamb import Lamb
 
@@ -40,12 +42,13 @@ def layer_wise_learning_rates(
 ) -> list[dict[str, Any]]:
     """Gives lower layers lower learning rates.
 
-    The heads and the highest layer have `learning_rate`, each layer below `decay` times that of the one above it, and
-    what is below the layers, such as the embeddings, `decay` times that of the lowest. (XLNet's original multiplies
-    gradients instead, which Adam undoes, and leaves the embeddings out.)
+    The highest layer and what is above it, such as a pooler and the head, have `learning_rate`, each layer below
+    `decay` times that of the one above it, and what is below the layers, such as the embeddings, `decay` times that of
+    the lowest. (XLNet's original multiplies gradients instead, which Adam undoes, and leaves the embeddings out.)
 
     Args:
-        model: A model of transformers with its layers in one `nn.ModuleList`.
+        model: A model of transformers whose layers are `GradientCheckpointingLayer`s, as they are there, in one
+            `nn.ModuleList` or, as ELMo's directions, in several side by side; or an ALBERT-style one without sharing.
         groups: From `parameter_groups`.
         learning_rate: Of the heads.
         decay: Above 0 and at most 1.
@@ -59,14 +62,16 @@ def layer_wise_learning_rates(
     if not 0 < decay <= 1:
         raise ValueError(f"decay must be above 0 and at most 1, got {decay}")
     base: Any = getattr(model, "module", model).base_model
-    number: int = base.config.num_hidden_layers
-    layers = next((part for part in base.children() if isinstance(part, nn.ModuleList) and len(part) == number), None)
-    if layers is None or not all(any(True for _ in layer.parameters()) for layer in layers):
-        raise ValueError(f"{type(model).__name__} has no weights of their own in its {number} layers")
-    below: dict[int, int] = {id(weight): number for weight in base.parameters()}
-    below.update(
-        {id(weight): number - 1 - depth for depth, layer in enumerate(layers) for weight in layer.parameters()}
-    )
+    layers = _layers(base)
+    number = len(layers)
+    if not number or not all(layers) or len({weight for layer in layers for weight in layer}) < sum(map(len, layers)):
+        raise ValueError(
+            f"{type(model).__name__} has no weights of their own in its {base.config.num_hidden_layers} layers"
+        )
+    below = {weight: number - 1 - depth for depth, layer in enumerate(layers) for weight in layer}
+    # Modules register their parts in the order in which they run.
+    before = itertools.takewhile(lambda weight: id(weight) not in below, base.parameters())
+    below.update({id(weight): number for weight in list(before)})
     split: list[dict[str, Any]] = []
     for group in groups:
         by_depth: dict[int, list[nn.Parameter]] = {}
@@ -77,6 +82,24 @@ def layer_wise_learning_rates(
             for depth, weights in sorted(by_depth.items())
         ]
     return split
+
+
+def _layers(base: Any) -> list[list[int]]:
+    """Returns the `id`s of the weights of each layer, the lowest layer first."""
+    if hasattr(base.config, "layer_blocks"):
+        parts = [
+            [base.attention_blocks[attention], base.ffn_blocks[ffn]] for attention, ffn in base.config.layer_blocks
+        ]
+    else:
+        stacks = [
+            part
+            for part in base.modules()
+            if isinstance(part, nn.ModuleList)
+            and len(part) == base.config.num_hidden_layers
+            and all(isinstance(layer, GradientCheckpointingLayer) for layer in part)
+        ]
+        parts = [list(layers) for layers in zip(*stacks, strict=True)]
+    return [[id(weight) for part in layer for weight in part.parameters()] for layer in parts]
 
 
 def create_optimizer(

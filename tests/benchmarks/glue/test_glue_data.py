@@ -9,13 +9,15 @@ import torch
 from datasets import ClassLabel, Dataset, Features, Value
 from transformers import AutoTokenizer
 
-from benchmarks.glue.arguments import FineTuningArguments
+from benchmarks.glue.arguments import DataArguments, FineTuningArguments
 from benchmarks.glue.data import (
     TextCollator,
     evaluation_loader,
     limit_train,
     load_task_data,
+    load_tasks,
     majority_label,
+    select_tasks,
     train_loader,
 )
 from benchmarks.glue.tasks import GLUE_TASKS, get_suite
@@ -135,10 +137,59 @@ def test_without_a_folder_the_data_comes_from_the_hub(monkeypatch: pytest.Monkey
         splits = {name: sentiment_rows(3, 0) for name in ("train", "validation", "test")}
         return datasets.DatasetDict({name: Dataset.from_list(rows) for name, rows in splits.items()})
 
-    monkeypatch.setattr("benchmarks.glue.data.load_dataset", load_dataset)
+    monkeypatch.setattr("benchmarks.glue.sources.load_dataset", load_dataset)
     data = load_task_data(SST2)
     assert asked == [("nyu-mll/glue", "sst2")]
     assert (data.origin, set(data.splits)) == ("nyu-mll/glue", {"train", "validation"})
+
+
+def test_a_hub_out_of_reach_is_said_with_what_can_be_done(monkeypatch: pytest.MonkeyPatch):
+    def load_dataset(*arguments):
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr("benchmarks.glue.sources.load_dataset", load_dataset)
+    with pytest.raises(ValueError, match=r"no network\. Without a network, give --data_dir, or --suite minisuite"):
+        load_task_data(SST2)
+
+
+def test_all_leaves_out_tasks_without_data_and_says_so(data_dir: Path):
+    arguments = DataArguments("all", data_dir=str(data_dir))
+    with pytest.warns(UserWarning, match="Left out of all tasks: No data for the task 'cola'"):
+        loaded = load_tasks(select_tasks(arguments), arguments)
+    assert [data.task.name for data in loaded] == ["sst2", "stsb"]
+    named = DataArguments("sst2,cola", data_dir=str(data_dir))
+    with pytest.raises(ValueError, match="No data for the task 'cola'"):
+        load_tasks(select_tasks(named), named)
+
+
+@pytest.mark.filterwarnings("ignore:Left out of all tasks")
+def test_all_of_an_empty_folder_is_an_error(tmp_path: Path):
+    arguments = DataArguments("all", data_dir=str(tmp_path))
+    with pytest.raises(ValueError, match="No task of the suite 'glue' has all its data in"):
+        load_tasks(select_tasks(arguments), arguments)
+
+
+@pytest.mark.filterwarnings("ignore:Not predicted", "ignore:Evaluated on the other")
+def test_a_diagnostic_set_that_is_named_must_be_there(tmp_path: Path, write_split):
+    rows = [{"premise": "a", "hypothesis": "b", "label": label} for label in range(3)]
+    for split in ("train", "validation_matched", "test_matched"):
+        write_split(tmp_path, "mnli", split, rows)
+    alone, named = (DataArguments(names, data_dir=str(tmp_path), predict=True) for names in ("mnli", "mnli,ax"))
+    (loaded,) = load_tasks(select_tasks(alone), alone)
+    assert set(loaded.tests) == {"test_matched"}
+    with pytest.raises(ValueError, match=r"There is no data of the task 'ax' beside that of .*mnli"):
+        load_tasks(select_tasks(named), named)
+
+
+def test_hidden_labels_of_test_splits_are_left_out(tmp_path: Path, write_split, sentiment_rows):
+    for split in ("train", "validation", "test"):
+        write_split(tmp_path, "sst2", split, sentiment_rows(4, 0))
+    assert "label" in load_task_data(SST2, data_dir=str(tmp_path), needs_tests=True).tests["test"].column_names
+    write_split(tmp_path, "sst2", "test", [{**row, "label": -1} for row in sentiment_rows(4, 0)])
+    assert load_task_data(SST2, data_dir=str(tmp_path), needs_tests=True).tests["test"].column_names == ["sentence"]
+    write_split(tmp_path, "sst2", "test", [{"sentence": "a", "label": label} for label in (-1, 1)])
+    with pytest.raises(ValueError, match=r"sst2/test .* labels reach from -1 to 1"):
+        load_task_data(SST2, data_dir=str(tmp_path), needs_tests=True)
 
 
 def test_the_minisuite_is_generated():

@@ -10,8 +10,16 @@ from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
 from benchmarks.glue.metrics import METRICS, TaskMetrics, score
-from benchmarks.glue.tasks import GLUE_TASKS
+from benchmarks.glue.tasks import GLUE_TASKS, ZH_TASKS, Task, get_suite
 
+ALL_TASKS = [*GLUE_TASKS.values(), *ZH_TASKS.values(), *get_suite("minisuite").values()]
+REFERENCES = {
+    "accuracy": sklearn_metrics.accuracy_score,
+    "f1": sklearn_metrics.f1_score,
+    "matthews_correlation": sklearn_metrics.matthews_corrcoef,
+    "pearson": lambda references, predictions: float(stats.pearsonr(references, predictions).statistic),
+    "spearman": lambda references, predictions: float(stats.spearmanr(references, predictions).statistic),
+}
 FEW = settings(max_examples=25, deadline=None)
 
 
@@ -129,3 +137,52 @@ def test_nothing_is_left_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     compute("accuracy", [1, 0], [1, 1])
     assert list(tmp_path.iterdir()) == []
+
+
+@st.composite
+def answers(draw, task: Task):
+    """Predictions and references of a task; either side may be constant."""
+    size = draw(st.integers(2, 40))
+    one = st.floats(0, 5, width=32) if task.is_regression else st.integers(0, len(task.labels) - 1)
+    side = st.one_of(st.lists(one, min_size=size, max_size=size), one.map(lambda value: [value] * size))
+    return draw(side), draw(side)
+
+
+@pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
+def test_metrics_of_every_task_are_those_of_the_libraries(task: Task):
+    @settings(max_examples=20, deadline=None)
+    @given(answers(task))
+    def check(data):
+        predictions, references = data
+        metrics = TaskMetrics(task)
+        cut = len(predictions) // 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for part in (slice(cut), slice(cut, None)):
+                metrics.add_batch(predictions[part], references[part])
+            computed = metrics.compute()
+            expected = {name: REFERENCES[name](references, predictions) for name in task.metrics}
+        assert list(computed) == list(task.metrics)
+        for name, value in expected.items():
+            assert computed[name] == pytest.approx(value if math.isfinite(value) else 0.0, abs=1e-12)
+        assert all(math.isfinite(value) for value in computed.values())
+        is_constant = len({*predictions}) == 1 or len({*references}) == 1
+        correlations = {"matthews_correlation", "pearson", "spearman"} & {*task.metrics}
+        if is_constant:
+            assert all(computed[name] == 0.0 for name in correlations)
+            assert len([note for note in metrics.notes if "are equal; 0.0 is reported" in note]) == len(correlations)
+
+    check()
+
+
+def test_notes_are_those_of_the_last_computation():
+    metrics = TaskMetrics(GLUE_TASKS["stsb"])
+    metrics.add_batch([1.0, 1.0], [0.0, 1.0])
+    with pytest.warns(UserWarning, match="are equal"):
+        metrics.compute()
+    assert metrics.notes == [
+        f"{name} is undefined because all predictions are equal; 0.0 is reported." for name in ("Pearson", "Spearman")
+    ]
+    metrics.add_batch([1.0, 2.0], [0.0, 1.0])
+    assert metrics.compute() == pytest.approx({"pearson": 1.0, "spearman": 1.0})
+    assert metrics.notes == []

@@ -4,15 +4,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.glue.data import load_task_data
-from benchmarks.glue.results import majority_baseline, read_results, write_results
+from benchmarks.glue.results import majority_baseline, read_results, write_json
 from benchmarks.glue.tasks import GLUE_TASKS
 
 
 def test_results_are_read_from_all_folders_below(tmp_path: Path):
     for seed in (1, 2):
-        write_results(
-            tmp_path / "out" / f"seed-{seed}" / "results.json", {"benchmark": "benchmarks.glue", "seed": seed}
-        )
+        write_json(tmp_path / "out" / f"seed-{seed}" / "results.json", {"benchmark": "benchmarks.glue", "seed": seed})
     (tmp_path / "results.json").write_text(json.dumps({"benchmark": "another"}))
     assert [found["seed"] for found in read_results(tmp_path)] == [1, 2]
     assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["results.json"] * 3
@@ -29,9 +27,9 @@ def test_folders_without_results_and_broken_files_are_named(tmp_path: Path):
 
 def test_numbers_that_json_lacks_are_refused_and_leave_the_old_file(tmp_path: Path):
     path = tmp_path / "results.json"
-    write_results(path, {"score": 1.0})
+    write_json(path, {"score": 1.0})
     with pytest.raises(ValueError, match="JSON"):
-        write_results(path, {"score": float("nan")})
+        write_json(path, {"score": float("nan")})
     assert json.loads(path.read_text()) == {"score": 1.0}
 
 
@@ -45,12 +43,14 @@ def test_baseline_predicts_the_most_frequent_training_label(tmp_path: Path, writ
     assert baseline["score"] == pytest.approx(0.325)
 
 
-def test_baseline_of_a_regression_is_the_mean_and_of_no_training_split_none(
+def test_baseline_of_a_regression_is_the_mean_and_without_a_training_split_of_validation(
     data_dir: Path, tmp_path: Path, write_split
 ):
     data = load_task_data(GLUE_TASKS["stsb"], data_dir=str(data_dir))
     baseline = majority_baseline(data)
     assert baseline["label"] == pytest.approx(sum(data.train["label"][:]) / 9)
     assert baseline["score"] == 0.0
-    write_split(tmp_path, "sst2", "validation", [{"sentence": "a", "label": 1}])
-    assert majority_baseline(load_task_data(GLUE_TASKS["sst2"], data_dir=str(tmp_path), needs_train=False)) is None
+    assert baseline["label_from"] == "train"
+    write_split(tmp_path, "sst2", "validation", [{"sentence": "a", "label": label} for label in (1, 0, 1, 1)])
+    baseline = majority_baseline(load_task_data(GLUE_TASKS["sst2"], data_dir=str(tmp_path), needs_train=False))
+    assert (baseline["label"], baseline["label_from"], baseline["score"]) == (1, "validation", 0.75)

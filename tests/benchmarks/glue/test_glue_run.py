@@ -13,14 +13,22 @@ from benchmarks.glue.__main__ import main
 from benchmarks.glue.arguments import FineTuningArguments
 from benchmarks.glue.data import TextCollator, load_task_data
 from benchmarks.glue.models import load_model_and_tokenizer
+from benchmarks.glue.optimization import create_optimizer
 from benchmarks.glue.tasks import GLUE_TASKS
-from benchmarks.glue.train import _create_optimizer, _Training, create_accelerator
+from benchmarks.glue.train import create_accelerator
+from benchmarks.glue.training import Training
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def read(output_dir: Path, task: str = "sst2", seed: int = 1) -> dict:
     return json.loads((output_dir / task / f"seed-{seed}" / "results.json").read_text())
+
+
+def without_matrix(record: dict) -> dict:
+    splits = record["validation"].items()
+    kept = {split: {k: v for k, v in metrics.items() if k != "confusion_matrix"} for split, metrics in splits}
+    return {**record, "validation": kept}
 
 
 def weights(output_dir: Path, task: str = "sst2", seed: int = 1) -> dict[str, torch.Tensor]:
@@ -63,12 +71,16 @@ def test_results_are_complete(trained: Path, model_dir: Path, data_dir: Path):
         str(model_dir),
     )
     assert [record["epoch"] for record in results["epochs"]] == [1, 2, 3, 4, 5, 6]
-    assert results["last"] == results["epochs"][-1]
-    assert results["best"] == max(results["epochs"], key=lambda record: record["score"])
+    assert without_matrix(results["last"]) == results["epochs"][-1]
+    assert without_matrix(results["best"]) == max(results["epochs"], key=lambda record: record["score"])
+    matrix = results["best"]["validation"]["validation"]["confusion_matrix"]
+    assert sum(map(sum, matrix)) == 13
+    assert (matrix[0][0] + matrix[1][1]) / 13 == pytest.approx(results["best"]["score"])
+    assert [record["step"] for record in results["epochs"]] == [12, 24, 36, 48, 60, 72]
     for record in results["epochs"]:
         assert record["train_seconds"] > 0
         assert record["eval_seconds"] > 0
-        assert record["validation"]["validation"].keys() == {"accuracy", "loss", "examples"}
+        assert record["validation"]["validation"].keys() - {"notes"} == {"accuracy", "loss", "examples"}
         assert record["score"] == record["validation"]["validation"]["accuracy"]
     assert results["evaluated_examples"] == {"validation": 13}
     assert results["data"]["train_examples"] == results["data"]["splits"]["train"]["rows"] == 96
@@ -78,6 +90,12 @@ def test_results_are_complete(trained: Path, model_dir: Path, data_dir: Path):
     assert results["parameters"]["total"] == results["parameters"]["trainable"] > 0
     assert results["wall_seconds"] > sum(record["train_seconds"] for record in results["epochs"])
     assert results["train_examples_per_second"] > 0
+    assert results["eval_examples_per_second"] > 0
+    assert results["peak_memory_bytes"] > 10**7
+    assert results["inference_latency_seconds"].keys() == {"1", "32"}
+    assert results["flops"]["training_total"] > 6 * 96 * results["flops"]["forward_per_example"] > 0
+    assert sum(results["parameters"]["by_part"].values()) == results["parameters"]["total"]
+    assert (results["dev_selected"], results["tried"], results["stopped_early"]) == (False, [], False)
     assert results["arguments"]["learning_rate"] == 1e-2
     assert results["arguments"]["data_dir"] == str(data_dir)
     assert results["command"] == sys.orig_argv
@@ -190,13 +208,20 @@ def test_nothing_is_saved_where_nothing_is_asked_for(command, tmp_path: Path):
     assert [path.name for path in (tmp_path / "out" / "sst2" / "seed-1").iterdir()] == ["results.json"]
 
 
-def test_results_are_not_replaced_unasked(command, tmp_path: Path):
+def test_other_settings_in_a_folder_are_refused_unless_it_is_to_start_anew(command, tmp_path: Path):
     main(command(num_train_epochs=1))
-    with pytest.raises(ValueError, match=r"out/sst2/seed-1: give another --output_dir"):
+    with pytest.raises(ValueError, match=r"out/sst2 have other settings: --num_train_epochs was 1 and is now 2"):
         main(command(num_train_epochs=2))
     assert len(read(tmp_path / "out")["epochs"]) == 1
     main([*command(num_train_epochs=2), "--overwrite_output_dir"])
     assert len(read(tmp_path / "out")["epochs"]) == 2
+
+
+def test_results_of_unknown_settings_are_refused(command, tmp_path: Path):
+    main(command(num_train_epochs=1))
+    (tmp_path / "out" / "sst2" / "settings.json").unlink()
+    with pytest.raises(ValueError, match=r"results in .*sst2, but no settings\.json"):
+        main(command(num_train_epochs=1))
 
 
 def test_bad_data_of_a_later_task_stops_before_any_training(command, tmp_path: Path):
@@ -233,10 +258,10 @@ def test_learning_rate_warms_up_and_ends_at_zero(model_dir: Path, data_dir: Path
         warmup_ratio=0.25,
     )
     collator = TextCollator(tokenizer, data.task, 32)
-    training = _Training(create_accelerator(settings), model, data.train, collator, settings, seed=1)
-    training.run_epoch(1)
+    training = Training(create_accelerator(settings), model, data.train, collator, settings, seed=1)
+    training.run_epoch(lambda: None)
     assert training.scheduler.get_last_lr()[0] == pytest.approx(0.3 * 12 / 18)
-    training.run_epoch(2)
+    training.run_epoch(lambda: None)
     assert training.scheduler.get_last_lr()[0] == 0.0
     assert training.scheduler.last_epoch == 24
 
@@ -244,7 +269,7 @@ def test_learning_rate_warms_up_and_ends_at_zero(model_dir: Path, data_dir: Path
 def test_matrices_decay_and_vectors_do_not():
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.LayerNorm(2))
     model.r_w_bias = torch.nn.Parameter(torch.zeros(2, 2))
-    decayed, others = _create_optimizer(model, FineTuningArguments("unused", weight_decay=0.3)).param_groups
+    decayed, others = create_optimizer(model, FineTuningArguments("unused", weight_decay=0.3)).param_groups
     assert (decayed["weight_decay"], others["weight_decay"]) == (0.3, 0.0)
     assert [parameter.shape for parameter in decayed["params"]] == [(2, 3)]
     assert len(others["params"]) == 4

@@ -64,7 +64,7 @@ def test_unknown_tasks_are_named_with_what_is_allowed(names: list[str]):
 
 
 def test_unknown_suite():
-    with pytest.raises(ValueError, match="'superglue'; allowed: glue, minisuite"):
+    with pytest.raises(ValueError, match="'superglue'; allowed: glue, zh, minisuite"):
         get_tasks(["all"], "superglue")
 
 

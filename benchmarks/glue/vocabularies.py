@@ -1,0 +1,75 @@
+"""Tokenizers of models that are built from scratch: trained on a task's own training text."""
+
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from transformers import AutoTokenizer, GPT2Tokenizer, PreTrainedTokenizerBase
+
+from benchmarks.glue.presets import VocabularyKind
+from benchmarks.glue.tasks import Task
+from hf_lineage.files import atomic_folder
+from tokenizer_training.text import TextLines
+from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
+from tokenizer_training.wordpiece import train_bert_tokenizer
+
+# A vocabulary of some thousands is settled long before; all of QQP would take minutes.
+MAX_LINES = 100_000
+_SMALLEST_VOCABULARY = 32
+
+
+def train_vocabulary(
+    kind: VocabularyKind, vocab_size: int, task: Task, train: Dataset, folder: Path
+) -> PreTrainedTokenizerBase:
+    """Train a tokenizer on the texts of a training split and save it; the same texts give the same one.
+
+    The texts of the first columns come first; of more than 100,000 so many are drawn. Small sets cannot fill a large
+    vocabulary: it is made a quarter smaller until they can.
+
+    Args:
+        kind: Whose pieces: `"albert"` and `"xlnet"` unigram, `"bert"` WordPiece, `"gpt2"` pairs of bytes.
+        vocab_size: Number of entries, special ones included.
+        task: Whose text columns are read.
+        train: The examples that the model is trained on.
+        folder: Where the tokenizer goes. One that is there already is loaded instead.
+
+    Raises:
+        ValueError: If the text is too little for the smallest vocabulary.
+    """
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory() as temporary:
+            file = Path(temporary, "text.txt")
+            file.write_text("".join(f"{line}\n" for line in _lines(task, train)), encoding="utf-8")
+            _train(kind, vocab_size, TextLines([file], sample_limit=MAX_LINES), folder)
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def _lines(task: Task, train: Dataset) -> Iterable[str]:
+    """Every text on a line of its own."""
+    return (" ".join(text.split()) for column in task.text_columns for text in train[column][:])
+
+
+def _train(kind: VocabularyKind, vocab_size: int, text: TextLines, folder: Path) -> None:
+    trainers: dict[str, Callable[..., Any]] = {
+        "albert": train_albert_tokenizer,
+        "xlnet": train_xlnet_tokenizer,
+        "bert": train_bert_tokenizer,
+        "gpt2": _train_gpt2_tokenizer,
+    }
+    while True:
+        try:
+            trainers[kind](text, folder, vocab_size)
+        except ValueError:
+            vocab_size = 3 * vocab_size // 4
+            if vocab_size < _SMALLEST_VOCABULARY:
+                raise
+        else:
+            return
+
+
+def _train_gpt2_tokenizer(text: TextLines, output: Path, vocab_size: int) -> None:
+    tokenizer = GPT2Tokenizer().train_new_from_iterator(text.read("count words"), vocab_size, show_progress=False)
+    with atomic_folder(output) as folder:
+        tokenizer.save_pretrained(folder)
