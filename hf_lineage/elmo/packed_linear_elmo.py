@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
+from torch.utils.flop_counter import flop_registry, register_flop_formula
 
 # Products that it takes to win back the time of packing
 WORTHWHILE = 3
@@ -68,6 +69,15 @@ def _has_onednn() -> bool:
     """Whether torch was built with oneDNN and has the two operators, which its own compiler uses."""
     names = ("_reorder_linear_weight", "_linear_pointwise")
     return torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, name) for name in names)
+
+
+def _flops(values: torch.Size, weight: torch.Size, *_: object, out_shape: torch.Size, **__: object) -> int:
+    """What torch's counter is to count for a product with packed weights, which it does not know by itself."""
+    return 2 * out_shape.numel() * values[-1]
+
+
+if _has_onednn() and torch.ops.mkldnn._linear_pointwise not in flop_registry:
+    register_flop_formula(torch.ops.mkldnn._linear_pointwise)(_flops)
 
 
 __all__ = ["WORTHWHILE", "packed"]

@@ -6,6 +6,7 @@ import pickle
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from hf_lineage import ElmoModel
 from hf_lineage.elmo import packed_linear_elmo
@@ -69,6 +70,15 @@ def test_weights_of_inference_mode(linear):
         copied = copy.deepcopy(linear)
         assert copied.weight.is_inference()
         torch.testing.assert_close(apply(copied, values), linear(values))
+
+
+def test_operations_are_counted_as_those_of_the_layer(linear):
+    counts = []
+    for function in (linear, lambda values: apply(linear, values)):
+        with FlopCounterMode(display=False) as counter:
+            function(torch.randn(3, 24))
+        counts.append(counter.get_total_flops())
+    assert counts == [2 * 3 * 24 * 40] * 2
 
 
 def test_the_layer_itself_where_packing_does_not_help_or_hold(linear):
