@@ -1,5 +1,7 @@
 import io
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +74,106 @@ def test_elmo_from_a_folder(folder, run):
     (folder / "a.txt").rename(folder / "text" / "a.txt")
     status, printed, errors = run("elmo", "--input", "text", "--vocab_size", 8, "--output", "out")
     assert status == 0, errors
-    assert printed.startswith("out: 8 words cover ")
+    assert printed.startswith("out: 8 entries; in 40 lines ")
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "name"),
+    [
+        ("bert", ("--vocab_size", 60), "BertTokenizer"),
+        ("gpt", ("--vocab_size", 270, "--extra_special_tokens", "<|user|> <|tool|>"), "GPT2Tokenizer"),
+        ("words", ("--min_count", 2, "--lowercase"), "TokenizersBackend"),
+        ("elmo", ("--text_split", "whitespace"), "ElmoTokenizer"),
+    ],
+)
+def test_every_family_is_saved_with_its_report(folder, run, family, options, name):
+    common = ("--input", "a.txt", "--held_out", 0.2, "--output", "out")
+    status, printed, errors = run(family, *common, *options)
+    assert status == 0, errors
+    report = json.loads((folder / "out" / "tokenizer_report.json").read_text(encoding="utf-8"))
+    assert report["tokenizer"] == name
+    assert report["is_held_out"]
+    assert 0 < report["lines"] < 20
+    assert f"measured on {report['lines']} lines that were kept out of training" in printed
+    assert (folder / "out" / "tokenizer_report.md").read_text(encoding="utf-8").startswith(f"# {name}\n")
+    tokenizer = AutoTokenizer.from_pretrained("out")
+    assert type(tokenizer).__name__ == name
+    assert not [path for path in folder.iterdir() if path.name not in ("a.txt", "b.txt", "out")]
+
+
+def test_datasets_are_text_too(folder, run):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict({"body": LINES.split("\n")}).to_parquet("data.parquet")
+    common = ("--dataset", "data.parquet", "--text_column", "body")
+    status, printed, errors = run("words", *common, "--output", "out", "--held_out", 0)
+    assert status == 0, errors
+    assert "40 lines of the training text, as none were kept out" in printed
+    status, _, errors = run("words", "--dataset", "data.parquet", "--output", "other")
+    assert status == 2
+    assert "text_column must be a column of the dataset data.parquet, body, got 'text'" in errors
+
+
+@pytest.mark.parametrize("family", ["albert", "xlnet", "bert"])
+def test_languages_set_coverage_and_accents(folder, run, family):
+    pytest.importorskip("sentencepiece")
+    # of 20,000 characters 9 are rare: a share of 0.00045
+    text = ["が国国国国" * 20] * 200 + ["龘" * 3, "麤" * 3, "靐" * 3]
+    (folder / "zh.txt").write_text("\n".join(text), encoding="utf-8")
+    vocabularies = {}
+    for name, options in (
+        ("none", ()),
+        ("zh", ("--language", "zh")),
+        ("ja", ("--language", "ja")),
+        ("own", ("--language", "ja", "--character_coverage", 1, "--no_keep_accents")),
+    ):
+        size = {"albert": 24, "xlnet": 28, "bert": 13}[family]
+        status, _, errors = run(
+            *(family, "--input", "zh.txt", "--output", name, "--held_out", 0, "--vocab_size", size, *options)
+        )
+        if status:  # the characters differ in number: take as many as there are
+            size = int(
+                re.search(r"at least (\d+)|enough for a vocabulary of (\d+)", errors).group(1, 2)[0] or 0
+            ) or int(re.search(r"enough for a vocabulary of (\d+)", errors)[1])
+            status, _, errors = run(
+                *(family, "--input", "zh.txt", "--output", name, "--held_out", 0, "--vocab_size", size, *options)
+            )
+        assert status == 0, errors
+        vocabularies[name] = "".join(AutoTokenizer.from_pretrained(name).get_vocab())
+    assert {name: ("龘" in found, "が" in found) for name, found in vocabularies.items()} == {
+        "none": (True, False),
+        "zh": (False, False),
+        "ja": (False, True),
+        "own": (True, False),
+    }
+
+
+def test_what_is_no_language(folder, run):
+    status, _, errors = run("bert", "--input", "a.txt", "--language", "klingon", "--output", "out")
+    assert status == 2
+    assert "language must be one of zh, ja, ko," in errors
+    assert "got 'klingon'" in errors
+
+
+def test_two_tokenizers_side_by_side(folder, run):
+    for family, size in (("bert", 60), ("gpt", 300)):
+        status, _, errors = run(family, "--input", "a.txt", "--vocab_size", size, "--output", family)
+        assert status == 0, errors
+    status, printed, errors = run("compare", "bert", "gpt", "--text", "b.txt", "--sample_limit", 30)
+    assert status == 0, errors
+    assert "30 lines, 360 words" in printed
+    for label in ("entries of the vocabulary", "fertility", "unknown tokens", "cut differently", "decoded exactly"):
+        assert label in printed
+    status, printed, errors = run("compare", "bert", "gpt", "--text", "b.txt", "--json")
+    assert status == 0, errors
+    found = json.loads(printed)
+    assert [each["name"] for each in found["tokenizers"]] == ["bert", "gpt"]
+    assert [each["vocab_size"] for each in found["tokenizers"]] == [60, 300]
+    assert found["tokenizers"][1]["round_trip_exact"] == 1
+    for first, message in (("./absent", "no folder ./absent"), ("a.txt", "no tokenizer can be loaded from a.txt")):
+        status, _, errors = run("compare", first, "gpt", "--text", "b.txt")
+        assert status == 2
+        assert message in errors
+        assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize(
@@ -83,12 +184,18 @@ def test_elmo_from_a_folder(folder, run):
         ("--input a.txt --vocab_size 5000", "the text is enough for a vocabulary of "),
         ("--input a.txt --output full", "full exists and is not empty: choose another folder, or overwrite"),
         ("--input a.txt --output a.txt", "a.txt must be a folder, but a file of that name exists"),
-        ("--input a.txt --output a.txt/out", "a.txt"),
+        ("--input a.txt --output a.txt/out", "a.txt: Not a directory"),
+        ("--input a.txt --output /proc/out", "tokenizer_training: /proc/"),
         ("--input a.txt --errors ignore", "errors must be 'strict' or 'replace', got 'ignore'"),
+        ("--input empty", "no text in empty"),
+        ("--input latin empty --held_out 1", "held_out must be at least 0 and below 1, got 1.0"),
+        ("--vocab_size 60", "give at least one text file (--input) or dataset (--dataset)"),
+        ("--dataset a.txt", "a dataset's file must end in .parquet"),
     ],
 )
 def test_errors_are_short_and_leave_nothing(folder, run, arguments, message):
     (folder / "latin").write_bytes(b"ok\nn\xef\n")
+    (folder / "empty").touch()
     (folder / "full").mkdir()
     (folder / "full" / "kept").touch()
     before = sorted(folder.rglob("*"))

@@ -98,7 +98,13 @@ def test_options_are_kept(options, text, tmp_path):
 def test_the_same_files_each_time(text, folder, tmp_path):
     train_albert_tokenizer(text, tmp_path / "out", 100)
     assert files(tmp_path / "out") == files(folder)
-    assert sorted(files(folder)) == ["spiece.model", "tokenizer.json", "tokenizer_config.json"]
+    assert sorted(files(folder)) == [
+        "spiece.model",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "tokenizer_report.json",
+        "tokenizer_report.md",
+    ]
 
 
 def test_rare_characters_are_reported(tmp_path):
@@ -176,7 +182,7 @@ def test_sentencepiece_is_needed_for_training_only(text, tmp_path, monkeypatch):
 
 
 def test_chinese_novels_have_few_unknown_characters(shared, tmp_path):
-    novel = TextLines([shared / "data" / "text" / "zh" / "sanguo_yanyi.txt.gz"])
+    novel = TextLines([shared / "data" / "text" / "zh" / "sanguo_yanyi.txt.gz"], held_out=0)
     text = text_of(tmp_path, islice(novel.read("read"), 600))
     tokenizer, report = train_albert_tokenizer(text, tmp_path / "out", 2200)
     assert report.unknown_rate < 2e-4
