@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +33,7 @@ def test_differences_are_counted(comparison):
     assert [back.exact for back in comparison.round_trips] == [2, 2]
     assert [back.up_to_white_space for back in comparison.round_trips] == [3, 4]
     found = comparison.as_dict()
-    assert found["different_word_rate"] == 0.5
+    assert found["different_word_rate"] == round(3 / 7, 6)
     assert found["different_line_rate"] == 0.75
     assert [each["unknown"] for each in found["tokenizers"]] == [1, 0]
     assert [each["round_trip_up_to_white_space"] for each in found["tokenizers"]] == [0.75, 1]
@@ -40,9 +42,9 @@ def test_differences_are_counted(comparison):
 def test_tables_show_text_as_it_is(comparison):
     console = Console(width=100, record=True)
     console.print(render(comparison))
-    printed = console.export_text()
-    assert "4 lines, 6 words" in printed
-    assert "cut differently: 50.000% of words, 75.000% of lines" in printed
+    printed = " ".join(console.export_text().split())
+    assert "4 lines, 7 words" in printed
+    assert "cut differently: 42.857% of words, 75.000% of lines" in printed
     assert "un · able" in printed
     same = bert("[x]", "[", "]", "x")
     console.print(render(compare_tokenizers(("[red]a", "b"), (same, same), ["[x]\x07"])))
@@ -77,12 +79,12 @@ cuts = st.sets(st.integers(1, 11)).map(lambda inner: [0, *sorted(inner), 12])
 @settings(max_examples=300, deadline=None)
 @given(cuts, cuts)
 def test_stretches_lie_between_places_where_both_cut(one, other):
-    pieces = [[Piece(start, end, True) for start, end in zip(cut, cut[1:], strict=False)] for cut in (one, other)]
+    pieces = [[Piece(start, end, True) for start, end in pairwise(cut)] for cut in (one, other)]
     stretches = list(_differing(*pieces))
     common = sorted(set(one) & set(other))
     expected = [
         (start, end)
-        for start, end in zip(common, common[1:], strict=False)
+        for start, end in pairwise(common)
         if [cut for cut in one if start <= cut <= end] != [cut for cut in other if start <= cut <= end]
     ]
     assert [stretch[:2] for stretch in stretches] == expected

@@ -19,10 +19,10 @@ SYLLABLES = ["ka", "to", "mi", "ré", "su", "no", "한국"]
 LINES = [" ".join(a + b + c for c in SYLLABLES) + ' Ok, in 2013, "x-y". 中文' for a in SYLLABLES for b in SYLLABLES]
 
 
-def text_of(folder, lines):
+def text_of(folder, lines, **options):
     file = folder / "text.txt"
     file.write_text("\n".join(lines), encoding="utf-8")
-    return TextLines([file])
+    return TextLines([file], **options)
 
 
 def files(folder):
@@ -183,7 +183,7 @@ def test_sentencepiece_is_needed_for_training_only(text, tmp_path, monkeypatch):
 
 def test_chinese_novels_have_few_unknown_characters(shared, tmp_path):
     novel = TextLines([shared / "data" / "text" / "zh" / "sanguo_yanyi.txt.gz"], held_out=0)
-    text = text_of(tmp_path, islice(novel.read("read"), 600))
+    text = text_of(tmp_path, islice(novel.read("read"), 600), held_out=0)
     tokenizer, report = train_albert_tokenizer(text, tmp_path / "out", 2200)
     assert report.unknown_rate < 2e-4
     assert report.characters_per_token > 1.1
