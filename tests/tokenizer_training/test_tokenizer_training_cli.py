@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -197,3 +198,33 @@ def test_errors_are_short_and_leave_nothing(folder, run, arguments, message):
     assert message in errors
     assert "Traceback" not in errors
     assert sorted(folder.rglob("*")) == before
+
+
+def commands_of_the_documentation():
+    page = (REPOSITORY / "docs" / "tokenizers.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            command = line.partition("  #")[0].partition("| ")[2] or line.partition("  #")[0]
+            if command.startswith("python -m tokenizer_training"):
+                yield command.removeprefix("python -m tokenizer_training ")
+
+
+def test_commands_of_the_documentation(folder, run, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    pytest.importorskip("sentencepiece")
+    (folder / "text").mkdir()
+    lines = [f"{line} {word}" for line in LINES.splitlines() for word in ("却说曹操引军而来", "Été", "quickly")]
+    for name in ("text/a.txt", "zh.txt", "held_out.txt"):
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+    streamed = datasets.Dataset.from_dict({"text": lines}).to_iterable_dataset()
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: streamed)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO("\n".join(lines).encode())))
+    found = list(commands_of_the_documentation())
+    assert {command.split()[0] for command in found} == {"elmo", "albert", "xlnet", "bert", "gpt", "words", "compare"}
+    sizes = {"albert": 60, "xlnet": 60, "bert": 75, "gpt": 280, "elmo": 20, "words": 20}
+    for command in found:
+        arguments = command.split()
+        if "--vocab_size" in arguments:  # the text is small
+            arguments[arguments.index("--vocab_size") + 1] = sizes[arguments[0]]
+        status, _, errors = run(*arguments)
+        assert status == 0, f"{command}: {errors}"
