@@ -133,16 +133,22 @@ def _original_ids(processor: Any, text: str) -> list[int]:
 def _difference(processor: Any, line: str, found: Sequence[int], expected: Sequence[int]) -> Difference:
     same_start = _common(found, expected)
     same_end = _common(found[same_start:][::-1], expected[same_start:][::-1])
-    parts = [ids[same_start : len(ids) - same_end] for ids in (found, expected)]
+    parts = [list(ids[same_start : len(ids) - same_end]) for ids in (found, expected)]
     pieces = [list(map(processor.id_to_piece, ids)) for ids in parts]
     sums = [sum(map(processor.get_score, ids)) for ids in parts]
-    if processor.unk_id() not in {*found, *expected} and abs(sums[0] - sums[1]) < _SAME_SUM:
+    if processor.unk_id() not in parts[0] + parts[1] and abs(sums[0] - sums[1]) < _SAME_SUM:
         reason = "another cut with the same sum of scores"
-    elif "\0" in line:
-        reason = "U+0000, which SentencePiece's table drops"
+    elif _is_cut_again_inside(pieces):
+        reason = "a number before a comma: the original cuts only the piece with the comma again, not the number"
     else:
         reason = "not explained"
     return Difference(line, pieces[0], pieces[1], reason)
+
+
+def _is_cut_again_inside(pieces: Sequence[Sequence[str]]) -> bool:
+    """Whether both cut the same digits, as when a piece such as `4,` of `784,` is cut again by itself."""
+    digits = ["".join(part).lstrip("▁") for part in pieces]
+    return digits[0] == digits[1] and digits[0].isdigit()
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

@@ -41,7 +41,7 @@ def model_for(family, tokenizer):
     ("family", "train", "size"),
     [
         ("elmo", train_elmo_tokenizer, None),
-        ("albert", train_albert_tokenizer, 50),
+        ("albert", train_albert_tokenizer, 45),
         ("xlnet", train_xlnet_tokenizer, 50),
         ("bert", train_bert_tokenizer, 60),
         ("gpt", train_gpt_tokenizer, 280),

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-ENGLISH = [f"The cat number {number} sat on the mat, (it) said: {number},000 dogs ran." for number in range(60)]
+ENGLISH = [f"The cat number {number} sat on the mat, (it) said: {number},{number} dogs ran." for number in range(60)]
 CHINESE = [f"却说曹操引军第{number}日而来，众将皆惊。" for number in range(60)]
 
 

@@ -17,8 +17,8 @@ pytest.importorskip("sentencepiece")
 def trained(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     text = TextLines(list(texts.values()))
-    train_albert_tokenizer(text, folder / "albert", 120)
-    train_xlnet_tokenizer(text, folder / "xlnet", 130)
+    train_albert_tokenizer(text, folder / "albert", 80)
+    train_xlnet_tokenizer(text, folder / "xlnet", 85)
     return folder
 
 
@@ -36,13 +36,13 @@ def run(monkeypatch, capsys):
 
 def test_mixed_lines(texts):
     def draw(seed):
-        return mixed_lines([texts["english"]], [texts["chinese"]], 300, seed)
+        return mixed_lines([texts["english"]], [texts["chinese"]], 1000, seed)
 
     lines = draw(0)
-    assert len(lines) == 300
+    assert len(lines) == 1000
     assert draw(0) == lines != draw(1)
     text = "\n".join(lines)
-    assert all(part in text for part in ("曹操", "The cat", "import", "https://", "\x07", "🎉"))
+    assert all(part in text for part in ("曹操", "The cat", "import ", "https://", "\x07", "🎉"))
 
 
 def test_trained_tokenizers_agree_with_sentencepiece(texts, trained, run):
@@ -62,7 +62,7 @@ def test_what_differs_is_found_and_explained(trained, tmp_path):
     tokenizer = LineageAlbertTokenizer.from_pretrained(trained / "albert")
     (tmp_path / "spiece.model").write_bytes((trained / "albert" / "spiece.model").read_bytes())
     tokenizer.do_lower_case = False
-    found = agreement.measure_agreement("albert", trained / "albert", ["the cat", "the [MASK]", "the cat ❤️"])
+    found = agreement.measure_agreement("albert", trained / "albert", ["the cat", "the [MASK]", "th\ufe0fe cat"])
     assert (found.share, found.named_special_tokens, found.prepared_otherwise) == (1, 1, 1)
     LineageAlbertTokenizer(vocab=[(piece, -1.0 - len(piece)) for piece in tokenizer.get_vocab()]).save_pretrained(
         tmp_path
@@ -99,7 +99,7 @@ def test_offsets_that_lead_to_other_text_are_found(trained):
 
 
 def test_training_costs_little_more_than_sentencepiece(texts, tmp_path, run):
-    status, printed, errors = run(*("training", "--text", texts["english"], "--output", tmp_path, "--vocab_size", 60))
+    status, printed, errors = run(*("training", "--text", texts["english"], "--output", tmp_path, "--vocab_size", 45))
     assert status == 0, errors
     assert "The vocabularies are equal, scores included." in printed
     assert "ratio" in printed
