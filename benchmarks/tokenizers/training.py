@@ -1,8 +1,13 @@
-"""What training a unigram vocabulary costs against SentencePiece called directly on the same prepared text."""
+"""What training a unigram vocabulary costs against SentencePiece called directly on the same prepared text.
 
-import multiprocessing
-import resource
+Each runs in a Python of its own, imports included; SentencePiece's imports nothing else. Linux only: the kernel tells
+the highest memory.
+"""
+
+import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +21,20 @@ from tokenizer_training import unigram
 from tokenizer_training.text import TextLines
 
 VARIANTS = ("direct", "ours")
+_TELL_MEMORY = """
+for line in open("/proc/self/status"):
+    if line.startswith("VmHWM:"):
+        print(1024 * int(line.split()[1]))
+"""
+_CODE = {
+    "direct": "import json, sys, sentencepiece\nsentencepiece.SentencePieceTrainer.train(**json.loads(sys.argv[1]))\n",
+    "ours": "import json, sys\n"
+    "from tokenizer_training.text import TextLines\n"
+    "from tokenizer_training.unigram import train_albert_tokenizer\n"
+    "given = json.loads(sys.argv[1])\n"
+    "text = TextLines(given['inputs'], held_out=0)\n"
+    "train_albert_tokenizer(text, given['output'], given['vocab_size'], overwrite=True)\n",
+}
 
 
 @dataclass(frozen=True)
@@ -23,8 +42,8 @@ class TrainingCost:
     """Seconds and bytes of each variant, by run, and whether both gave the same pieces and scores.
 
     Args:
-        seconds: Wall clock of the training alone, imports left out.
-        peak_bytes: The highest resident memory of the process.
+        seconds: Wall clock of the process.
+        peak_bytes: Its highest resident memory.
         is_equal: Whether the vocabularies are equal.
     """
 
@@ -39,7 +58,7 @@ class TrainingCost:
 
 
 def measure_training(inputs: Sequence[Path], folder: Path, vocab_size: int, repeats: int) -> TrainingCost:
-    """Trains an ALBERT-style vocabulary on all lines, each time in a process of its own.
+    """Trains an ALBERT-style vocabulary on all lines.
 
     SentencePiece alone is given a file of the prepared text, which is written beforehand, outside of its time.
 
@@ -48,20 +67,25 @@ def measure_training(inputs: Sequence[Path], folder: Path, vocab_size: int, repe
         folder: Where to write.
         vocab_size: Number of pieces.
         repeats: Runs of each variant.
+
+    Raises:
+        ValueError: If a variant cannot train so.
     """
+    prepared, direct, ours = folder / "prepared.txt", folder / "direct.model", folder / "ours"
+    _prepare(inputs, prepared)
+    arguments: dict[str, dict[str, Any]] = {
+        "direct": _direct_arguments(prepared, direct, vocab_size),
+        "ours": {"inputs": [str(path) for path in inputs], "output": str(ours), "vocab_size": vocab_size},
+    }
     seconds: dict[str, list[float]] = {variant: [] for variant in VARIANTS}
     peaks: dict[str, list[int]] = {variant: [] for variant in VARIANTS}
-    prepared = folder / "prepared.txt"
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        pool.apply(_prepare, (inputs, prepared))
     for _ in range(repeats):
         for variant in VARIANTS:
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
-                taken, peak = pool.apply(_train, (variant, inputs, prepared, folder, vocab_size))
+            taken, peak = _run(_CODE[variant] + _TELL_MEMORY, arguments[variant])
             seconds[variant].append(taken)
             peaks[variant].append(peak)
-    pieces = [read_sentencepiece_model(_model(folder, variant)).vocab for variant in VARIANTS]
-    return TrainingCost(seconds, peaks, pieces[0] == pieces[1])
+    models = [read_sentencepiece_model(file) for file in (direct, ours / "spiece.model")]
+    return TrainingCost(seconds, peaks, models[0].vocab == models[1].vocab)
 
 
 def render(cost: TrainingCost) -> Table:
@@ -86,31 +110,28 @@ def _prepare(inputs: Sequence[Path], prepared: Path) -> None:
             file.write(f"{sentence}\n")
 
 
-def _train(variant: str, inputs: Sequence[Path], prepared: Path, folder: Path, vocab_size: int) -> tuple[float, int]:
+def _direct_arguments(prepared: Path, model: Path, vocab_size: int) -> dict[str, Any]:
+    return {
+        "input": str(prepared),
+        "model_prefix": str(model.with_suffix("")),
+        "model_type": "unigram",
+        "vocab_size": vocab_size,
+        "character_coverage": 0.99995,
+        **unigram.ALBERT.ids,
+        "control_symbols": list(unigram.ALBERT.control_symbols),
+        "user_defined_symbols": list(unigram.USER_DEFINED_SYMBOLS),
+        "normalization_rule_name": "identity",
+        "pretokenization_delimiter": unigram._PIECE_BOUNDARY,
+        "num_threads": unigram._THREADS,
+        "minloglevel": unigram._ERRORS_ONLY,
+    }
+
+
+def _run(code: str, arguments: dict[str, Any]) -> tuple[float, int]:
+    """Seconds and highest memory of a Python that runs the code."""
     start = time.perf_counter()
-    if variant == "ours":
-        text = TextLines(inputs, held_out=0)
-        unigram.train_albert_tokenizer(text, folder / variant, vocab_size, overwrite=True)
-    else:
-        import sentencepiece
-
-        sentencepiece.SentencePieceTrainer.train(
-            input=str(prepared),
-            model_prefix=str(_model(folder, variant).with_suffix("")),
-            model_type="unigram",
-            vocab_size=vocab_size,
-            character_coverage=0.99995,
-            **unigram.ALBERT.ids,
-            control_symbols=list(unigram.ALBERT.control_symbols),
-            user_defined_symbols=list(unigram.USER_DEFINED_SYMBOLS),
-            normalization_rule_name="identity",
-            pretokenization_delimiter=unigram._PIECE_BOUNDARY,
-            num_threads=unigram._THREADS,
-            minloglevel=unigram._ERRORS_ONLY,
-        )
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(arguments)], capture_output=True, text=True)
     taken = time.perf_counter() - start
-    return taken, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _model(folder: Path, variant: str) -> Path:
-    return folder / "ours" / "spiece.model" if variant == "ours" else folder / "direct.model"
+    if done.returncode:
+        raise ValueError(f"training failed: {done.stderr.strip().splitlines()[-1]}")
+    return taken, int(done.stdout.split()[-1])
