@@ -60,7 +60,7 @@ def families(
     only: Annotated[list[str] | None, typer.Option(help="Name of a family; may be repeated. Default: all.")] = None,
     vocab_size: Annotated[
         int | None, typer.Option(help="Entries of vocabularies of pieces. Default: each family's.")
-    ] = 8_000,
+    ] = 6_000,
     lines: Annotated[int, typer.Option(min=1, help="Number of lines to check ids and offsets on.")] = 10_000,
     sample_limit: Annotated[int | None, typer.Option(help="Train on so many lines, drawn from all.")] = None,
 ) -> None:
