@@ -61,7 +61,16 @@ def _insertion(generator: random.Random) -> str:
     digits = str(generator.randrange(10 ** generator.randint(1, 9)))
     kind = generator.randrange(4)
     if kind == 0:
-        return generator.choice((digits, f"{digits},", f"{digits},000", f"${digits}.50", f"({digits})", f"{digits}%"))
+        return generator.choice(
+            (
+                digits,
+                f"{digits},",
+                f"{digits},{generator.randrange(1000):03}",
+                f"${digits}.50",
+                f"({digits})",
+                f"{digits}%",
+            )
+        )
     if kind == 1:
         return f"https://www.example.org/{digits}/a-b_c.html?q={digits}&p=%20#top"
     return generator.choice(_EMOJI if kind == 2 else _CONTROL)
