@@ -79,11 +79,11 @@ def measure_agreement(family: str, folder: Path, lines: Sequence[str]) -> Agreem
     differences, named, otherwise = [], 0, 0
     for line in lines:
         expected = _original_ids(processor, normalizer.normalize_str(" ".join(line.split())))
-        found = tokenizer(line, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        found = tokenizer(line, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"]
         if found != expected:
             differences.append(_difference(processor, line, found, expected))
             continue
-        named += tokenizer(line, add_special_tokens=False)["input_ids"] != expected
+        named += tokenizer(line, add_special_tokens=False, verbose=False)["input_ids"] != expected
         otherwise += _original_ids(processor, _originally_prepared(line, **case)) != expected
     return Agreement(f"{family} {folder.name}", len(lines), differences, named, otherwise)
 

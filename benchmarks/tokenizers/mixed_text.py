@@ -51,7 +51,7 @@ def _code() -> Iterator[str]:
 def _spliced(lines: Sequence[str], generator: random.Random) -> Iterator[str]:
     while True:
         words = generator.choice(lines).split(" ")
-        for _ in range(generator.randint(1, 4)):
+        for _ in range(generator.randint(1, 2)):
             place = generator.randrange(len(words) + 1)
             words.insert(place, _insertion(generator))
         yield generator.choice((" ", " ", "\t", "\u3000", "")).join(words)

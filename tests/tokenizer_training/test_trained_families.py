@@ -14,9 +14,9 @@ from tokenizer_training.words import train_word_tokenizer
 
 FAMILIES = {
     "elmo": (train_elmo_tokenizer, None),
-    "albert": (train_albert_tokenizer, 70),
-    "xlnet": (train_xlnet_tokenizer, 74),
-    "bert": (train_bert_tokenizer, 90),
+    "albert": (train_albert_tokenizer, 48),
+    "xlnet": (train_xlnet_tokenizer, 55),
+    "bert": (train_bert_tokenizer, 80),
     "gpt": (train_gpt_tokenizer, 290),
     "words": (train_word_tokenizer, None),
 }
