@@ -39,15 +39,20 @@ def atomic_folder(path: str | os.PathLike, overwrite: bool = False) -> Iterator[
         overwrite: Whether a folder that stands there already, with something in it, may be replaced.
 
     Raises:
-        ValueError: If something stands there and may not be replaced.
+        ValueError: If something stands there and may not be replaced, or nothing can be written there.
     """
     path = Path(path).resolve()  # of a link, the folder that it leads to is replaced
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} must be a folder, but a file of that name exists")
     if path.is_dir() and any(path.iterdir()) and not overwrite:
         raise ValueError(f"{path} exists and is not empty: choose another folder, or overwrite it (--overwrite)")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    except OSError as error:
+        file = next((parent for parent in path.parents if parent.exists() and not parent.is_dir()), None)
+        reason = error.strerror if file is None else f"{file} is a file"
+        raise ValueError(f"cannot write {path}: {reason}") from error
     try:
         yield temporary
         os.chmod(temporary, 0o777 & ~_umask())

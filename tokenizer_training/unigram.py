@@ -17,15 +17,15 @@ from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
 from hf_lineage.albert.sentencepiece_albert import wire_fields
 from hf_lineage.files import atomic_folder
 
-from .report import TokenizerReport, measure_tokenizer
-from .text import LineSample, TextLines
+from .checks import check_symbols
+from .report import TokenizerReport, save_report
+from .text import TextLines
 
 # (google-research/albert, README.md, "Training Data Preprocessing")
 USER_DEFINED_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
 # (zihangdai/xlnet, README.md, "Pretraining with XLNet")
 XLNET_USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
 
-MEASURED_LINES = 10_000
 # the trainer's sums, and so the scores, depend on how many threads share them; so the number is fixed
 _THREADS = 16
 _MAX_SENTENCE = 1000
@@ -113,7 +113,7 @@ def train_albert_tokenizer(
         overwrite: Whether a folder that exists may be replaced.
 
     Returns:
-        The tokenizer, and what it makes of 10,000 lines drawn from the text.
+        The tokenizer, and what it makes of the lines that the text keeps out of training.
 
     Raises:
         ValueError: If an argument is out of range, sentencepiece is not installed, the text cannot be read, or it
@@ -158,14 +158,14 @@ def _train(
     normalize = preparer.backend_tokenizer.normalizer.normalize_str
     _check(family, vocab_size, character_coverage, user_defined_symbols, normalize)
     with atomic_folder(output, overwrite) as folder:
-        sample = LineSample(MEASURED_LINES, text.seed)
-        sentences = _sentences(sample.watch(text.read("read")), normalize)
+        sentences = _sentences(text.read("read"), normalize)
         model = _trained(family, sentencepiece, sentences, vocab_size, character_coverage, user_defined_symbols)
         model_file = folder / "spiece.model"
         model_file.write_bytes(_with_charsmap(model, charsmap))
         tokenizer = family.tokenizer_class(vocab_file=model_file, **case)
         tokenizer.save_pretrained(folder)
-    return tokenizer, measure_tokenizer(tokenizer, sample.lines)
+        report = save_report(tokenizer, text, folder)
+    return tokenizer, report
 
 
 def _sentencepiece() -> ModuleType:
@@ -186,13 +186,8 @@ def _check(
 ) -> None:
     if not 0 < character_coverage <= 1:
         raise ValueError(f"character_coverage must be above 0 and at most 1, got {character_coverage}")
-    repeated = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
-    if repeated:
-        raise ValueError(f"user_defined_symbols has {repeated[0]!r} more than once")
-    special = [symbol for symbol in symbols if symbol in family.special_tokens]
-    if special:
-        raise ValueError(f"user_defined_symbols has {special[0]!r}, which is a special token")
-    lost = [symbol for symbol in symbols if not symbol.strip() or normalize(symbol) != symbol or " " in symbol]
+    check_symbols("user_defined_symbols", symbols, family.special_tokens)
+    lost = [symbol for symbol in symbols if normalize(symbol) != symbol or " " in symbol]
     if lost:
         raise ValueError(f"user_defined_symbols has {lost[0]!r}, which no text is after normalization")
     fixed = len(family.special_tokens) + len(symbols)

@@ -1,7 +1,7 @@
 """The WordPiece vocabulary of a BERT, trained by tokenizers in a way that gives the same result each time."""
 
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
@@ -9,14 +9,13 @@ from transformers import BertTokenizer
 
 from hf_lineage.files import atomic_folder
 
-from .report import TokenizerReport, measure_tokenizer
-from .text import LineSample, TextLines
-from .unigram import MEASURED_LINES
+from .checks import check_filled, check_symbols
+from .report import TokenizerReport, save_report
+from .text import TextLines
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 _INSIDE = "##"
-_CACHED_WORDS = 1 << 16
 _MIN_FREQUENCY = 2  # a piece that joins others must be worth it more than once
 
 
@@ -27,6 +26,7 @@ def train_bert_tokenizer(
     do_lower_case: bool = True,
     keep_accents: bool = False,
     character_coverage: float = 0.99995,
+    extra_special_tokens: Sequence[str] = (),
     overwrite: bool = False,
 ) -> tuple[BertTokenizer, TokenizerReport]:
     """Trains the WordPiece vocabulary of a text and saves a `BertTokenizer` of transformers.
@@ -41,10 +41,11 @@ def train_bert_tokenizer(
         do_lower_case: Whether letters become small.
         keep_accents: Whether accents stay.
         character_coverage: Share of the text's characters that the vocabulary knows; a word with another is unknown.
+        extra_special_tokens: Further special tokens, whose ids follow.
         overwrite: Whether a folder that exists may be replaced.
 
     Returns:
-        The tokenizer, and what it makes of 10,000 lines drawn from the text.
+        The tokenizer, and what it makes of the lines that the text keeps out of training.
 
     Raises:
         ValueError: If an argument is out of range, the text cannot be read, or it cannot fill so large a vocabulary or
@@ -52,26 +53,23 @@ def train_bert_tokenizer(
     """
     if not 0 < character_coverage <= 1:
         raise ValueError(f"character_coverage must be above 0 and at most 1, got {character_coverage}")
+    check_symbols("extra_special_tokens", extra_special_tokens, SPECIAL_TOKENS)
     normalizer = normalizers.BertNormalizer(lowercase=do_lower_case, strip_accents=not keep_accents)
     pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
-    @lru_cache(_CACHED_WORDS)
-    def parts(word: str) -> tuple[str, str]:
-        words = [part for part, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(word))]
-        return "".join(words), "".join(part[1:] for part in words)
-
     with atomic_folder(output, overwrite) as folder:
-        sample = LineSample(MEASURED_LINES, text.seed)
         counts: Counter[str] = Counter()
         inside: set[str] = set()
-        for line in sample.watch(text.read("count characters")):
+        for line in text.read("count characters"):
             for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(line)):
                 counts.update(word)
                 inside.update(word[1:])
         alphabet = _covering(counts, character_coverage)
+        check_symbols("extra_special_tokens", extra_special_tokens, SPECIAL_TOKENS, alphabet)
         # The trainer numbers what it meets inside words in an order that differs from run to run, and which of two
         # equally frequent pairs it joins depends on the numbers. What is special has its number beforehand.
-        first = [*SPECIAL_TOKENS, *(_INSIDE + character for character in alphabet if character in inside)]
+        special = [*SPECIAL_TOKENS, *extra_special_tokens]
+        first = [*special, *(_INSIDE + character for character in alphabet if character in inside)]
         needed = len(first) + len(alphabet)
         if vocab_size < needed:
             raise ValueError(
@@ -91,19 +89,17 @@ def train_bert_tokenizer(
         )
         backend.train_from_iterator(text.read("count words"), trainer)
         vocab = backend.get_vocab()
-        if len(vocab) < vocab_size:
-            raise ValueError(
-                f"the text is enough for a vocabulary of {len(vocab)}, not of {vocab_size}: "
-                f"choose vocab_size {len(vocab)} or less, or give more text"
-            )
+        check_filled(len(vocab), vocab_size)
         tokenizer = BertTokenizer(
             vocab=dict(sorted(vocab.items(), key=lambda item: item[1])),
             do_lower_case=do_lower_case,
             strip_accents=not keep_accents,
+            extra_special_tokens=list(extra_special_tokens),
             model_max_length=512,
         )
         tokenizer.save_pretrained(folder)
-    return tokenizer, measure_tokenizer(tokenizer, sample.lines)
+        report = save_report(tokenizer, text, folder)
+    return tokenizer, report
 
 
 def _covering(counts: Counter[str], coverage: float) -> list[str]:

@@ -19,22 +19,28 @@ words = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min
 def test_the_most_frequent_words_in_order(tmp_path_factory, lines, room):
     folder = tmp_path_factory.mktemp("text")
     (folder / "text.txt").write_text("\n".join(map(" ".join, lines)), encoding="utf-8", newline="\n")
-    text = TextLines([folder / "text.txt"])
-    tokenizer, report = train_elmo_tokenizer(text, folder / "out", 3 + room, "whitespace")
+    text = TextLines([folder / "text.txt"], held_out=0)
     counts = Counter(word for line in lines for word in line if word not in SPECIAL)
+    if room > len(counts):
+        with pytest.raises(ValueError, match=f"enough for a vocabulary of {3 + len(counts)}, not of {3 + room}"):
+            train_elmo_tokenizer(text, folder / "out", 3 + room, "whitespace")
+        room = None
+    size = None if room is None else 3 + room
+    tokenizer, report = train_elmo_tokenizer(text, folder / "out", size, "whitespace")
     vocabulary = list(tokenizer.word_vocabulary)
     assert vocabulary[:3] == SPECIAL
     found = vocabulary[3:]
-    assert len(found) == min(room, len(counts))
     assert [counts[word] for word in found] == sorted(counts.values(), reverse=True)[:room]
-    assert report.words == sum(counts.values())
-    assert report.known == sum(counts[word] for word in found)
+    assert report.vocab_size == len(vocabulary)
+    assert report.tokens == sum(map(len, lines))
+    assert report.unknown == counts.total() - sum(counts[word] for word in found)
 
 
 def test_result_loads_and_gives_labels(tmp_path):
     with gzip.open(tmp_path / "text.txt.gz", "wt", encoding="utf-8") as file:
         file.write("the cat sat\n\nthe cat\nthe 和 cats\n")
     train_elmo_tokenizer(TextLines([tmp_path / "text.txt.gz"]), tmp_path / "out", 5)
+    assert (tmp_path / "out" / "tokenizer_report.json").is_file()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
     assert list(tokenizer.word_vocabulary) == [*SPECIAL, "the", "cat"]
     assert tokenizer.convert_tokens_to_word_ids(["the", "dog", "cat"]) == [3, 2, 4]

@@ -39,7 +39,7 @@ def test_lines_are_read_at_every_pass(lines, ending, packing, tmp_path_factory):
     folder = tmp_path_factory.mktemp("text")
     file = write(folder, f"a.txt{packing}", ending.join(lines).encode())
     more = write(folder, "b.txt", b"\xef\xbb\xbfwith a mark\n\n \t\nlast line")
-    text = TextLines([file, more])
+    text = TextLines([file, more], held_out=0)
     expected = [line.removeprefix("\ufeff" if number == 0 else "").strip() for number, line in enumerate(lines)]
     expected = [line for line in expected if line] + ["with a mark", "last line"]
     assert list(text.read("first")) == expected
@@ -106,6 +106,7 @@ def test_inputs_that_are_refused(tmp_path):
         (["folder"], {}, "no files in the folder .*folder"),
         (["empty"], {"errors": "ignore"}, "'strict' or 'replace', got 'ignore'"),
         (["empty"], {"sample_limit": 0}, "sample_limit must be at least 1, got 0"),
+        (["empty"], {"held_out": 1}, "held_out must be at least 0 and below 1, got 1"),
     ):
         with pytest.raises(ValueError, match=message):
             TextLines([tmp_path / name for name in inputs], **options)
@@ -125,14 +126,61 @@ def test_a_sample_is_the_same_for_a_seed_and_at_each_pass(tmp_path):
     assert list(text.read("second")) == drawn == list(TextLines([file], sample_limit=50, seed=1).read("read"))
     assert drawn == [line for line in lines if line in set(drawn)]
     assert drawn != list(TextLines([file], sample_limit=50, seed=2).read("read"))
-    assert list(TextLines([file], sample_limit=1000).read("read")) == lines
+    assert list(TextLines([file], sample_limit=1000, held_out=0).read("read")) == lines
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3])
+def test_held_out_lines_are_not_trained_on(tmp_path, share):
+    lines = [f"line {number}" for number in range(3000)] + ["said twice"] * 50
+    file = write(tmp_path, "a.txt", "\n".join(lines).encode())
+    kept = {}
+    for seed in (1, 2):
+        text = TextLines([file], seed=seed, held_out=share)
+        trained = list(text.read("read"))
+        assert list(text.read("read")) == trained
+        measured = text.measured()
+        assert measured.is_held_out
+        assert sorted(trained + measured.lines) == sorted(lines)
+        assert not set(trained) & set(measured.lines)
+        assert measured == TextLines([file], seed=seed, held_out=share).measured()
+        kept[seed] = set(measured.lines)
+        # 5 standard deviations of a binomial
+        assert abs(len(kept[seed]) - share * 3001) < 5 * (3001 * share * (1 - share)) ** 0.5
+        assert f"{len(measured.lines)} lines that were kept out" in str(measured)
+    assert kept[1] != kept[2]
+
+
+def test_what_is_kept_out_does_not_depend_on_the_sample(tmp_path):
+    file = write(tmp_path, "a.txt", "\n".join(map(str, range(5000))).encode())
+    whole, sampled = TextLines([file]), TextLines([file], sample_limit=20)
+    assert set(sampled.read("read")) <= set(whole.read("read"))
+    assert sampled.measured() == whole.measured()
+
+
+def test_measured_lines_where_none_are_kept_out(tmp_path):
+    file = write(tmp_path, "a.txt", b"one\ntwo\nthree")
+    for options, reason in (({"held_out": 0}, "none were kept out"), ({}, "none fell to the share of 0.01")):
+        measured = TextLines([file], **options).measured()
+        assert (measured.lines, measured.is_held_out) == (["one", "two", "three"], False)
+        assert reason in str(measured)
+    sampled = TextLines([file], sample_limit=1)
+    assert sampled.measured().lines == list(sampled.read("read"))
+    with pytest.raises(ValueError, match=r"keeps all lines of .* out of training"):
+        list(TextLines([file], held_out=0.999).read("read"))
+
+
+def test_at_most_ten_thousand_lines_are_measured(tmp_path):
+    file = write(tmp_path, "a.txt", "\n".join(map(str, range(25_000))).encode())
+    measured = TextLines([file], held_out=0.5).measured()
+    assert len(set(measured.lines)) == 10_000
+    assert 12_000 < measured.total < 13_000
+    assert f"10,000 lines, drawn from {measured.total:,} that were kept out" in str(measured)
 
 
 def test_every_line_has_the_same_chance():
     counts = Counter()
     for seed in range(2000):
-        sample = LineSample(3, seed)
-        assert list(sample.watch("abcdefghij")) == [*"abcdefghij"]
+        sample = LineSample(3, seed).with_lines("abcdefghij")
         counts.update(sample.lines)
     # 600 each expected, with a deviation of 20.5
     assert all(500 < counts[line] < 700 for line in "abcdefghij")

@@ -86,6 +86,24 @@ def test_vocabularies_that_the_text_cannot_give(text, tmp_path):
         train_bert_tokenizer(text, tmp_path / "out", 60, character_coverage=0)
 
 
+def test_extra_special_tokens(text, tmp_path):
+    train_bert_tokenizer(text, tmp_path / "out", 60, extra_special_tokens=["[E1]", "[/E1]"])
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    assert tokenizer.convert_ids_to_tokens(range(7)) == [*SPECIAL, "[E1]", "[/E1]"]
+    assert "[E1]" in tokenizer.tokenize("ka [E1] to")
+    assert len(tokenizer) == 60
+    for tokens, message in (
+        (["[E1]", "[E1]"], "has '\\[E1\\]' more than once"),
+        (["[SEP]"], "has '\\[SEP\\]', which is a special token"),
+        (["k"], "has 'k', which the vocabulary needs for text"),
+        ([""], "must not be empty"),
+        ([" [E1]"], "white space must not begin"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train_bert_tokenizer(text, tmp_path / "other", 60, extra_special_tokens=tokens)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_text_without_a_character(tmp_path):
     (tmp_path / "text.txt").write_bytes(b"\x01\x02\n")
     with pytest.raises(ValueError, match="nothing but white space and control characters"):
@@ -94,9 +112,10 @@ def test_text_without_a_character(tmp_path):
 
 
 def test_chinese_novels_have_few_unknown_characters(shared, tmp_path):
-    novel = TextLines([shared / "data" / "text" / "zh" / "sanguo_yanyi.txt.gz"])
+    novel = TextLines([shared / "data" / "text" / "zh" / "sanguo_yanyi.txt.gz"], held_out=0)
     (tmp_path / "text.txt").write_text("\n".join(islice(novel.read("read"), 2000)), encoding="utf-8")
     # every Chinese character is a word, so there is nothing to join
-    tokenizer, report = train_bert_tokenizer(TextLines([tmp_path / "text.txt"]), tmp_path / "out", 2237)
+    text = TextLines([tmp_path / "text.txt"], held_out=0)
+    tokenizer, report = train_bert_tokenizer(text, tmp_path / "out", 2237)
     assert report.unknown_rate < 1e-4
     assert tokenizer.tokenize("中国") == ["中", "国"]

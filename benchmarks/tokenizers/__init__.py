@@ -1,0 +1,1 @@
+"""Checks of trained tokenizers on real text, and what training costs."""

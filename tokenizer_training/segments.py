@@ -1,0 +1,86 @@
+"""What a tokenizer cuts lines of text into: the places of its tokens, the same for every kind of tokenizer."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
+
+from hf_lineage import ElmoTokenizer
+
+_LINES_PER_BATCH = 1000
+_WORD_START = "▁"
+
+
+class Piece(NamedTuple):
+    """A token's place in its line, white space around it left out, and whether the tokenizer knows what stands there.
+
+    A token that stands for nothing but white space has no width.
+    """
+
+    start: int
+    end: int
+    is_known: bool
+
+
+class Segments(NamedTuple):
+    """A line, the ids of its tokens (rows of bytes, of ELMo) and their places."""
+
+    line: str
+    ids: list
+    pieces: list[Piece]
+
+
+def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], description: str) -> Iterator[Segments]:
+    """Cuts lines into tokens, special ones not added, with a progress bar.
+
+    Args:
+        tokenizer: A tokenizer with offsets: one of the `tokenizers` package, or ELMo's.
+        lines: The text.
+        description: What is being done, for the bar.
+
+    Raises:
+        ValueError: If the tokenizer has no offsets.
+    """
+    if not (tokenizer.is_fast or isinstance(tokenizer, ElmoTokenizer)):
+        raise ValueError(f"a tokenizer must tell the places of its tokens, which {type(tokenizer).__name__} does not")
+    # the place that transformers' classes give a lone one is that of the character behind it
+    word_start = None if isinstance(tokenizer, ElmoTokenizer) else tokenizer.get_vocab().get(_WORD_START)
+    with tqdm(desc=description, unit=" tokens", disable=None) as bar:
+        for start in range(0, len(lines), _LINES_PER_BATCH):
+            batch = list(lines[start : start + _LINES_PER_BATCH])
+            encoded = tokenizer(batch, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            for line, ids, offsets in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+                yield Segments(line, ids, _pieces(tokenizer, line, ids, offsets, word_start))
+                bar.update(len(ids))
+
+
+def vocabulary_size(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Entries of the vocabulary; of ELMo, words of the softmax."""
+    if isinstance(tokenizer, ElmoTokenizer):
+        return len(tokenizer.word_vocabulary)
+    return len(tokenizer)
+
+
+def _pieces(
+    tokenizer: PreTrainedTokenizerBase,
+    line: str,
+    ids: Sequence[Any],
+    offsets: Sequence[tuple[int, int]],
+    word_start: int | None,
+) -> list[Piece]:
+    if isinstance(tokenizer, ElmoTokenizer):
+        words = tokenizer.word_vocabulary
+        return [Piece(start, end, not words or line[start:end] in words) for start, end in offsets]
+    pieces = []
+    for token, (start, end) in zip(ids, offsets, strict=True):
+        if token == word_start and line[start:end] != _WORD_START:
+            end = start
+        # the name of the unknown token in a text is known
+        is_known = token != tokenizer.unk_token_id or line[start:end].strip() == tokenizer.unk_token
+        while start < end and line[start].isspace():
+            start += 1
+        while start < end and line[end - 1].isspace():
+            end -= 1
+        pieces.append(Piece(start, end, is_known))
+    return pieces
