@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
-from transformers import AutoTokenizer, GPT2Tokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from benchmarks.glue.presets import VocabularyKind
 from benchmarks.glue.tasks import Task
-from hf_lineage.files import atomic_folder
+from tokenizer_training.byte_bpe import train_gpt_tokenizer
 from tokenizer_training.text import TextLines
 from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
 from tokenizer_training.wordpiece import train_bert_tokenizer
@@ -42,7 +42,7 @@ def train_vocabulary(
         with tempfile.TemporaryDirectory() as temporary:
             file = Path(temporary, "text.txt")
             file.write_text("".join(f"{line}\n" for line in _lines(task, train)), encoding="utf-8")
-            _train(kind, vocab_size, TextLines([file], sample_limit=MAX_LINES), folder)
+            _train(kind, vocab_size, TextLines([file], sample_limit=MAX_LINES, held_out=0), folder)
     return AutoTokenizer.from_pretrained(folder)
 
 
@@ -56,7 +56,7 @@ def _train(kind: VocabularyKind, vocab_size: int, text: TextLines, folder: Path)
         "albert": train_albert_tokenizer,
         "xlnet": train_xlnet_tokenizer,
         "bert": train_bert_tokenizer,
-        "gpt2": _train_gpt2_tokenizer,
+        "gpt2": train_gpt_tokenizer,
     }
     while True:
         try:
@@ -67,9 +67,3 @@ def _train(kind: VocabularyKind, vocab_size: int, text: TextLines, folder: Path)
                 raise
         else:
             return
-
-
-def _train_gpt2_tokenizer(text: TextLines, output: Path, vocab_size: int) -> None:
-    tokenizer = GPT2Tokenizer().train_new_from_iterator(text.read("count words"), vocab_size, show_progress=False)
-    with atomic_folder(output) as folder:
-        tokenizer.save_pretrained(folder)
