@@ -98,7 +98,7 @@ def test_offsets_that_lead_to_other_text_are_found(trained):
     assert kind == "out of bounds"
 
 
-def test_training_costs_little_more_than_sentencepiece(texts, tmp_path, run):
+def test_training_is_measured_beside_sentencepiece(texts, tmp_path, run):
     status, printed, errors = run(*("training", "--text", texts["english"], "--output", tmp_path, "--vocab_size", 45))
     assert status == 0, errors
     assert "The vocabulary is equal to SentencePiece's" in printed
