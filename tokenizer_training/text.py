@@ -1,21 +1,12 @@
 """The text that every tokenizer is trained on: lines of files, folders and standard input."""
 
-import gzip
-import io
 import random
-import shutil
-import sys
-import tempfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from tqdm import tqdm
 
-STANDARD_INPUT = Path("-")
-_BYTE_ORDER_MARK = "\ufeff".encode()
-_LINES_PER_UPDATE = 1000
+from hf_lineage.text_files import STANDARD_INPUT, TextFile
 
 
 class TextLines:
@@ -39,18 +30,18 @@ class TextLines:
         sample_limit: int | None = None,
         seed: int = 0,
     ):
-        if errors not in ("strict", "replace"):
-            raise ValueError(f"errors must be 'strict' or 'replace', got {errors!r}")
         if sample_limit is not None and sample_limit < 1:
             raise ValueError(f"sample_limit must be at least 1, got {sample_limit}")
         if not inputs:
             raise ValueError("give at least one text file")
         self.files = [file for path in inputs for file in _files(Path(path))]
-        self.errors = errors
+        standard_input = [TextFile(STANDARD_INPUT, errors)] if STANDARD_INPUT in self.files else []
+        self._texts = [
+            standard_input[0] if file == STANDARD_INPUT else TextFile(file, errors) for file in self.files
+        ]
         self.sample_limit = sample_limit
         self.seed = seed
         self._sample: list[str] | None = None
-        self._standard_input = _copied_standard_input() if STANDARD_INPUT in self.files else None
 
     def read(self, description: str) -> Iterator[str]:
         """Reads the lines, or those that were drawn, with a progress bar.
@@ -75,29 +66,16 @@ class TextLines:
         yield from tqdm(self._sample, desc=description, unit=" lines", disable=None)
 
     def _all(self, description: str) -> Iterator[str]:
-        size = sum(file.stat().st_size for file in self.files if file != STANDARD_INPUT)
+        size = sum(text.size for text in self._texts)
         is_empty = True
         with tqdm(desc=description, total=size or None, unit="B", unit_scale=True, disable=None) as bar:
-            for file in self.files:
-                for line in self._lines(file, bar):
-                    is_empty = False
-                    yield line
+            for text in self._texts:
+                for line in map(str.strip, text.lines(bar.update)):
+                    if line:
+                        is_empty = False
+                        yield line
         if is_empty:
             raise ValueError(f"no text in {', '.join(map(str, self.files))}")
-
-    def _lines(self, file: Path, bar: tqdm) -> Iterator[str]:
-        if self._standard_input is not None and file == STANDARD_INPUT:
-            self._standard_input.seek(0)
-            yield from _decoded(self._standard_input, file, self.errors)
-            return
-        with file.open("rb") as raw:
-            done = 0
-            for number, line in enumerate(_decoded(_unpacked(raw, file), file, self.errors)):
-                if number % _LINES_PER_UPDATE == 0:
-                    bar.update(raw.tell() - done)
-                    done = raw.tell()
-                yield line
-            bar.update(file.stat().st_size - done)  # what unpacks a file may have closed it
 
 
 class LineSample:
@@ -138,42 +116,3 @@ def _files(path: Path) -> list[Path]:
     if not visible:
         raise ValueError(f"no files in the folder {path}")
     return visible
-
-
-def _copied_standard_input() -> BinaryIO:
-    copy = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as its text
-    shutil.copyfileobj(sys.stdin.buffer, copy)
-    return cast(BinaryIO, copy)
-
-
-def _unpacked(raw: BinaryIO, file: Path) -> BinaryIO:
-    if file.suffix == ".gz":
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-    if file.suffix == ".zst":
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise ValueError(f"{file}: reading .zst needs pyarrow, which comes with datasets") from error
-        return cast(BinaryIO, io.BufferedReader(pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, "r"), "zstd")))
-    return raw
-
-
-def _decoded(stream: BinaryIO, file: Path, errors: str) -> Iterator[str]:
-    """The lines of a file that are not blank."""
-    position = 0
-    try:
-        for number, line in enumerate(stream, 1):
-            is_marked = position == 0 and line.startswith(_BYTE_ORDER_MARK)
-            try:
-                text = line.decode("utf-8-sig" if is_marked else "utf-8", errors).strip()
-            except UnicodeDecodeError as error:
-                offset = position + error.start + is_marked * len(_BYTE_ORDER_MARK)
-                raise ValueError(
-                    f"{file}: byte {offset} ({error.object[error.start]:#04x}, in line {number}) is not UTF-8; "
-                    f"--errors replace reads on"
-                ) from error
-            position += len(line)
-            if text:
-                yield text
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file} cannot be read to its end: {error}") from error
