@@ -36,9 +36,7 @@ class TextLines:
             raise ValueError("give at least one text file")
         self.files = [file for path in inputs for file in _files(Path(path))]
         standard_input = [TextFile(STANDARD_INPUT, errors)] if STANDARD_INPUT in self.files else []
-        self._texts = [
-            standard_input[0] if file == STANDARD_INPUT else TextFile(file, errors) for file in self.files
-        ]
+        self._texts = [standard_input[0] if file == STANDARD_INPUT else TextFile(file, errors) for file in self.files]
         self.sample_limit = sample_limit
         self.seed = seed
         self._sample: list[str] | None = None
