@@ -21,7 +21,7 @@ from ..files import atomic_file
 from ..text_files import TextFile
 from .modeling_elmo import ElmoModel
 from .tokenization_elmo import ElmoTokenizer
-from .word_vectors_elmo import encode_words, encoder_digest
+from .word_vectors_elmo import WordEncoder, encoder_digest
 
 StrPath = str | os.PathLike
 _WORDS_AT_ONCE = 1024
@@ -52,12 +52,13 @@ def write_vocabulary_cache(
     check_cache_name(path)
     _check_words(words, "the vocabulary")
     encoder = model.character_encoder
+    encode = WordEncoder(encoder, tokenizer)
     shape = (len(words), encoder.output_size)
     facts = {"character_encoder": encoder_digest(encoder)}
 
     def vectors(start: int) -> torch.Tensor:
         some = words[start : start + _WORDS_AT_ONCE]
-        computed = encode_words(encoder, tokenizer, some).float().cpu()
+        computed = encode(some).float().cpu()
         if report:
             report(len(some))
         return computed

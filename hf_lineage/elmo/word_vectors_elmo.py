@@ -12,11 +12,10 @@ from .character_encoder_elmo import ElmoCharacterEncoder
 from .packing_elmo import PADDING
 from .tokenization_elmo import CharacterIds, ElmoTokenizer
 
-# A product of matrices may round a row otherwise when there are more or fewer rows, so words are always encoded in
-# blocks of this many, and cut to lengths that depend on the word alone.
 _BLOCK = {"cpu": 32}
 _BLOCK_ELSEWHERE = 256
 _LENGTH_STEP = 8
+_PROBES = 4
 
 
 class WordVectorFile(Protocol):
@@ -78,7 +77,7 @@ class WordVectors:
     ):
         if cache_size < 0:
             raise ValueError(f"cache_size must be at least 0, got {cache_size}")
-        self.encoder, self.tokenizer, self.vocabulary = encoder, tokenizer, vocabulary
+        self.encoder, self.vocabulary = WordEncoder(encoder, tokenizer), vocabulary
         self.cache_size = cache_size
         self.statistics = WordVectorStatistics()
         self._cache: OrderedDict[str, torch.Tensor] = OrderedDict()
@@ -98,7 +97,7 @@ class WordVectors:
         found: dict[str, torch.Tensor] = {}
         known = [word for word in words if self.vocabulary is not None and word in self.vocabulary]
         if self.vocabulary is not None and known:
-            weight = self.encoder.embedding.weight
+            weight = self.encoder.encoder.embedding.weight
             found.update(zip(known, self.vocabulary.vectors(known).to(weight.device, weight.dtype), strict=True))
         for word in words:
             if word not in found and word in self._cache:
@@ -108,7 +107,7 @@ class WordVectors:
         self.statistics.vocabulary_hits += len(known)
         self.statistics.cache_hits += len(found) - len(known)
         self.statistics.misses += len(missing)
-        for word, vector in zip(missing, encode_words(self.encoder, self.tokenizer, missing), strict=True):
+        for word, vector in zip(missing, self.encoder(missing), strict=True):
             found[word] = vector
             self._remember(word, vector)
         return torch.stack([found[word] for word in words])
@@ -121,25 +120,62 @@ class WordVectors:
             self._cache.popitem(last=False)
 
 
-@torch.no_grad()
-def encode_words(encoder: ElmoCharacterEncoder, tokenizer: ElmoTokenizer, words: Sequence[str]) -> torch.Tensor:
-    """Computes `(words, projection_size)` vectors, each independent of the other words to the bit.
+class WordEncoder:
+    """Computes context-free vectors, each independent of the words beside it to the bit.
+
+    A product of matrices may round a row otherwise when there are more or fewer rows. So words are encoded in blocks of
+    one size, cut to lengths that depend on the word alone. Some products, mostly small ones, round a row by its place
+    as well. A trial shows these, and then each word is a block of its own.
 
     Args:
         encoder: The character encoder.
         tokenizer: Gives the characters of a word; the names of the sentence boundaries stand for these.
-        words: Any words.
     """
-    weight = encoder.embedding.weight
-    rows = [tokenizer._row(word) for word in words]
-    size = _BLOCK.get(weight.device.type, _BLOCK_ELSEWHERE)
-    vectors = weight.new_empty(len(words), encoder.output_size)
-    for places, length in _blocks(rows, encoder.widest, size):
-        ids = torch.full((size, length), PADDING)
-        ids[: len(places)] = torch.tensor([rows[place][:length] for place in places])
-        encoded = encoder.encode(ids.to(weight.device))
-        vectors[torch.tensor(places, device=weight.device)] = encoded[: len(places)]
-    return vectors
+
+    def __init__(self, encoder: ElmoCharacterEncoder, tokenizer: ElmoTokenizer):
+        self.encoder, self.tokenizer = encoder, tokenizer
+        self._block_sizes: dict[int, int] = {}
+
+    @torch.no_grad()
+    def __call__(self, words: Sequence[str]) -> torch.Tensor:
+        """Returns `(words, projection_size)` vectors of any words, on the encoder's device."""
+        weight = self.encoder.embedding.weight
+        rows = [self.tokenizer._row(word) for word in words]
+        vectors = weight.new_empty(len(words), self.encoder.output_size)
+        for places, size, length in self._blocks(rows):
+            ids = torch.full((size, length), PADDING)
+            ids[: len(places)] = torch.tensor([rows[place][:length] for place in places])
+            encoded = self.encoder.encode(ids.to(weight.device))
+            vectors[torch.tensor(places, device=weight.device)] = encoded[: len(places)]
+        return vectors
+
+    def _blocks(self, rows: Sequence[CharacterIds]) -> Iterator[tuple[list[int], int, int]]:
+        """Places of rows, the size of their block, and how many characters of each are enough.
+
+        Padding takes part in the encoder's maximum, so one window of nothing but padding stays for each filter width.
+        """
+        by_length: dict[int, list[int]] = {}
+        for place, row in enumerate(rows):
+            used = row.index(PADDING) if PADDING in row else len(row)
+            length = min(-(-(used + self.encoder.widest) // _LENGTH_STEP) * _LENGTH_STEP, len(row))
+            by_length.setdefault(length, []).append(place)
+        for length, places in sorted(by_length.items()):
+            size = self._block_size(length)
+            for start in range(0, len(places), size):
+                yield places[start : start + size], size, length
+
+    def _block_size(self, length: int) -> int:
+        if length not in self._block_sizes:
+            device = self.encoder.embedding.weight.device
+            size = _BLOCK.get(device.type, _BLOCK_ELSEWHERE)
+            generator = torch.Generator().manual_seed(length)
+            is_even = True
+            for _ in range(_PROBES):
+                row = torch.randint(1, PADDING + 1, (1, length), generator=generator)
+                encoded = self.encoder.encode(row.expand(size, -1).to(device))
+                is_even = is_even and bool((encoded == encoded[:1]).all())
+            self._block_sizes[length] = size if is_even else 1
+        return self._block_sizes[length]
 
 
 def encoder_digest(encoder: ElmoCharacterEncoder) -> str:
@@ -151,19 +187,4 @@ def encoder_digest(encoder: ElmoCharacterEncoder) -> str:
     return digest.hexdigest()
 
 
-def _blocks(rows: Sequence[CharacterIds], widest: int, size: int) -> Iterator[tuple[list[int], int]]:
-    """Places of at most `size` rows, and how many characters of each are enough.
-
-    Padding takes part in the encoder's maximum, so one window of nothing but padding stays for each filter width.
-    """
-    by_length: dict[int, list[int]] = {}
-    for place, row in enumerate(rows):
-        used = row.index(PADDING) if PADDING in row else len(row)
-        length = min(-(-(used + widest) // _LENGTH_STEP) * _LENGTH_STEP, len(row))
-        by_length.setdefault(length, []).append(place)
-    for length, places in sorted(by_length.items()):
-        for start in range(0, len(places), size):
-            yield places[start : start + size], length
-
-
-__all__ = ["WordVectorFile", "WordVectorStatistics", "WordVectors", "encode_words", "encoder_digest"]
+__all__ = ["WordEncoder", "WordVectorFile", "WordVectorStatistics", "WordVectors", "encoder_digest"]
