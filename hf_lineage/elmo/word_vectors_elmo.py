@@ -123,9 +123,9 @@ class WordVectors:
 class WordEncoder:
     """Computes context-free vectors, each independent of the words beside it to the bit.
 
-    A product of matrices may round a row otherwise when there are more or fewer rows. So words are encoded in blocks of
-    one size, cut to lengths that depend on the word alone. Some products, mostly small ones, round a row by its place
-    as well. A trial shows these, and then each word is a block of its own.
+    A product of matrices may round a row otherwise when there are more or fewer rows. So words are encoded in blocks
+    of one size, cut to lengths that depend on the word alone. Some products, mostly small ones, round a row by its
+    place as well. A trial shows these, and then each word is a block of its own.
 
     Args:
         encoder: The character encoder.

@@ -111,7 +111,7 @@ def test_caches_that_are_refused(model, tiny, tokenizer, tmp_path):
         file["embedding"] = np.zeros(3)
     with pytest.raises(ValueError, match="no dataset 'embedding' with a vector for each word"):
         VocabularyCache(tmp_path / "a.hdf5")
-    with pytest.raises(ValueError, match="no file .*absent"):
+    with pytest.raises(ValueError, match=r"no file .*absent"):
         VocabularyCache(tmp_path / "absent.hdf5")
     with pytest.raises(ValueError, match=r"must end in \.hdf5, \.h5, \.safetensors, got .*a\.txt"):
         VocabularyCache(tmp_path / "a.txt")

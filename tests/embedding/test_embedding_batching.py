@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ def test_batches_hold_each_sentence_once_and_keep_to_the_budget(lengths, max_tok
         assert len(batch) == 1 or len(batch) * max(lengths[place] for place in batch) <= max_tokens
     in_order = [lengths[place] for place in places]
     assert in_order == sorted(in_order, reverse=True)
-    for earlier, later in zip(batches, batches[1:], strict=False):  # no batch could have taken one more
+    for earlier, later in pairwise(batches):  # no batch could have taken one more
         assert (len(earlier) + 1) * lengths[earlier[0]] > max_tokens
         assert later
 

@@ -120,11 +120,11 @@ def test_slow_tokenizers_give_the_same_pieces(word_pieces, monkeypatch):
 
 def test_models_are_loaded_by_their_type(elmo_folder, bert_folder, bert, word_pieces):
     found = load_encoder(str(elmo_folder), "mix").encode([["a", "b"]])
-    assert np.array_equal(
-        found[0], ElmoEmbedder.from_pretrained(elmo_folder, layers="mix").embed_sentence(["a", "b"])
-    )
+    assert np.array_equal(found[0], ElmoEmbedder.from_pretrained(elmo_folder, layers="mix").embed_sentence(["a", "b"]))
     found = load_encoder(str(bert_folder), pooling="first").encode(SENTENCES)
-    for one, other in zip(found, TransformersEncoder(bert, word_pieces, pooling="first").encode(SENTENCES), strict=True):
+    for one, other in zip(
+        found, TransformersEncoder(bert, word_pieces, pooling="first").encode(SENTENCES), strict=True
+    ):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 

@@ -36,7 +36,9 @@ def test_a_sentence_for_every_line(lines, name, ends, tmp_path_factory):
 
 
 @settings(max_examples=60, deadline=None)
-@given(content=sentences, forms=st.lists(st.sampled_from(["list", "tokens", "text", "string"]), min_size=8, max_size=8))
+@given(
+    content=sentences, forms=st.lists(st.sampled_from(["list", "tokens", "text", "string"]), min_size=8, max_size=8)
+)
 def test_json_lines(content, forms, tmp_path_factory):
     def line(sentence, form):
         text = " ".join(sentence)

@@ -4,6 +4,7 @@ import random
 import resource
 import signal
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -52,7 +53,7 @@ def read(path, kind):
     if kind == "npy":
         vectors, offsets = np.load(path / "vectors.npy", mmap_mode="r"), np.load(path / "offsets.npy")
         index = json.loads((path / "sentence_to_index.json").read_text())
-        arrays = [vectors[start:end] for start, end in zip(offsets, offsets[1:], strict=False)]
+        arrays = [vectors[start:end] for start, end in pairwise(offsets)]
         return [array.swapaxes(0, 1) if array.ndim == 3 else array for array in arrays], index
     table = pytest.importorskip("pyarrow.parquet").read_table(path)
     assert table["sentence"].to_pylist() == list(range(len(table)))
@@ -109,24 +110,34 @@ def test_inputs_of_little(kind, lines, encoder, tmp_path):
     assert [array.shape[-2] for array in arrays] == [len(line.split()) for line in lines.splitlines()]
 
 
-def killed_after(calls, run):
-    """Runs something in a process of its own, killed at one of its calls of C functions; returns whether it ended."""
+class CallCounter:
+    """Counts the calls of C functions in the package, and kills the process at one of them."""
+
+    def __init__(self, last=None):
+        self.calls, self.last = 0, last
+
+    def __call__(self, frame, event, argument):
+        if event == "c_call" and "hf_lineage" in frame.f_code.co_filename:
+            self.calls += 1
+            if self.calls == self.last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def run(self, action):
+        sys.setprofile(self)
+        try:
+            action()
+        finally:
+            sys.setprofile(None)
+        return self.calls
+
+
+def killed_at(call, action):
+    """Runs something in a process of its own, killed at one of its calls; returns whether it ended before."""
     process = os.fork()
     if not process:
-        left = calls
-
-        def count(frame, event, argument):
-            nonlocal left
-            if event == "c_call" and "hf_lineage" in frame.f_code.co_filename:
-                left -= 1
-                if left <= 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
         status = 1
         try:
-            sys.setprofile(count)
-            run()
-            sys.setprofile(None)
+            CallCounter(call).run(action)
             status = 0
         finally:
             os._exit(status)
@@ -139,7 +150,7 @@ def killed_after(calls, run):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_kills_lose_nothing_and_repeat_nothing(kind, encoder, text, tmp_path):
     undisturbed, output = tmp_path / f"undisturbed{SUFFIX[kind]}", tmp_path / f"output{SUFFIX[kind]}"
-    embed_file(encoder, SentenceReader(text), undisturbed, max_batch_tokens=2)
+    calls = CallCounter().run(lambda: embed_file(encoder, SentenceReader(text), undisturbed, max_batch_tokens=2))
     log, state = tmp_path / "log", tmp_path / f"{output.name}.partial" / "state.json"
     window_of = windows_of(text)
     encode = encoder.encode
@@ -157,19 +168,18 @@ def test_kills_lose_nothing_and_repeat_nothing(kind, encoder, text, tmp_path):
 
     generator = random.Random(kind)
     kills = 0
-    is_done = False
-    while not is_done:
+    while not output.exists():
         done = json.loads(state.read_text())["windows"] if state.exists() else 0
         log.write_text("")
-        is_done = killed_after(generator.randrange(200, 4000), run)
-        kills += not is_done
+        # early and late ones: setting up, computing, and giving the final name
+        kills += not killed_at(generator.randrange(1, calls) if kills < 8 else calls, run)
         # what an earlier run has put on the disk is not computed again
         encoded = [tuple(words) for line in log.read_text(encoding="utf-8").splitlines() for words in json.loads(line)]
         assert all(max(window_of[words]) >= done for words in encoded)
-        assert not (output.exists() and json.loads(state.read_text()).get("made") is None if state.exists() else False)
-        if not is_done and output.exists():
-            break  # killed when all was done
     assert kills >= 3
+    if state.exists():  # killed between the final name and the end
+        run()
+    assert not state.parent.exists()
     assert content(output) == content(undisturbed)
 
 
