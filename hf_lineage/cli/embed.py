@@ -39,7 +39,7 @@ def embed(
     overwrite: Annotated[bool, typer.Option(help="Replace an output, finished or not.")] = False,
 ) -> None:
     """Write the vectors of every word of a text. A run that was killed goes on when it is started again."""
-    from ..embedding.outputs import output_format as checked_format
+    from ..embedding.outputs import checked_format
     from ..embedding.reading import SentenceReader
 
     checked_format(output, output_format)

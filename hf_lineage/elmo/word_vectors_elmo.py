@@ -4,6 +4,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -19,7 +20,9 @@ _PROBES = 4
 
 
 class WordVectorFile(Protocol):
-    """Vectors of a vocabulary that were computed before."""
+    """Vectors of a vocabulary that were computed before, in the file `path`."""
+
+    path: Path
 
     def __contains__(self, word: str) -> bool: ...
 

@@ -31,7 +31,12 @@ class ElmoEncoder:
         self.embedder = embedder
         num_layers = embedder.num_layers if embedder.layers == "all" else None
         self.shape = VectorShape(num_layers, embedder.hidden_size)
-        self.settings: dict[str, Any] = {"layers": embedder.layers, "model": weights_digest(embedder.model)}
+        vocabulary = embedder.word_vectors.vocabulary
+        self.settings: dict[str, Any] = {
+            "layers": embedder.layers,
+            "model": weights_digest(embedder.model),
+            "vocabulary_cache": None if vocabulary is None else str(vocabulary.path),
+        }
 
     def encode(self, batch: list[list[str]]) -> list[np.ndarray]:
         """Returns the float32 vectors of sentences, none of which is empty."""

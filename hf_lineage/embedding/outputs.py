@@ -101,7 +101,7 @@ class ParquetOutput:
     Args:
         folder: Folder to work in.
         shape: Shape of a sentence's vectors.
-        with_sentences: Whether to write the column `text`.
+        with_sentences: Whether to write the columns `text` and `tokens`.
     """
 
     def __init__(self, folder: Path, shape: VectorShape, with_sentences: bool):
@@ -135,7 +135,7 @@ class ParquetOutput:
         columns: dict[str, Any] = {"sentence": pa.array(numbers, pa.int64())}
         if self._with_sentences:
             columns["text"] = pa.array([sentence.text for sentence in sentences], pa.string())
-        columns["tokens"] = pa.array([sentence.tokens for sentence in sentences], pa.list_(pa.string()))
+            columns["tokens"] = pa.array([sentence.tokens for sentence in sentences], pa.list_(pa.string()))
         columns["vectors"] = self._vectors(numbers, sentences)
         self._window.clear()
         with atomic_file(self.target / f"part-{first:010d}.parquet") as temporary:
@@ -161,7 +161,7 @@ class ParquetOutput:
         self._window.clear()
 
 
-def output_format(output: Path, name: str | None) -> str:
+def checked_format(output: Path, name: str | None) -> str:
     """The format of a file of vectors: the one that is named, or else that of the file's name.
 
     Raises:
@@ -198,4 +198,4 @@ def _starts(counts: np.ndarray) -> Any:
     return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
 
 
-__all__ = ["FORMATS", "Output", "make_output", "move_into_place", "output_format"]
+__all__ = ["FORMATS", "Output", "checked_format", "make_output", "move_into_place"]

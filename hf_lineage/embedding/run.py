@@ -11,7 +11,7 @@ import numpy as np
 
 from .batching import batches_by_length, windows
 from .layouts import VectorShape
-from .outputs import Output, make_output, output_format
+from .outputs import Output, checked_format, make_output
 from .reading import Sentence, SentenceReader
 from .survey import SentenceDigest, Survey, survey
 from .work_folder import WorkFolder
@@ -68,7 +68,7 @@ def embed_file(
     encoder: Encoder,
     reader: SentenceReader,
     output: str | os.PathLike,
-    output_format_name: str | None = None,
+    output_format: str | None = None,
     max_batch_tokens: int = 2048,
     with_sentences: bool = True,
     overwrite: bool = False,
@@ -83,7 +83,7 @@ def embed_file(
         encoder: Computes the vectors.
         reader: Reads the sentences.
         output: The file (`hdf5`, `safetensors`) or folder (`parquet`, `npy`).
-        output_format_name: One of those; `None` goes by the name of the output.
+        output_format: One of those; `None` goes by the name of the output.
         max_batch_tokens: Words of a batch, padding included.
         with_sentences: Whether to write the sentences beside the vectors.
         overwrite: Whether an output, or an unfinished run with other arguments, may be replaced.
@@ -94,7 +94,7 @@ def embed_file(
             or has begun it with other arguments, or an argument is out of range.
     """
     output = Path(output)
-    kind = output_format(output, output_format_name)
+    kind = checked_format(output, output_format)
     if max_batch_tokens < 1:
         raise ValueError(f"max_batch_tokens must be at least 1, got {max_batch_tokens}")
     if not output.parent.is_dir():
@@ -156,7 +156,8 @@ def _embed(
             work.save(number + 1)
         first += len(window)
     if digest.hexdigest() != found.digest:
-        raise ValueError("the input has changed while it was read: start again with --overwrite")
+        work.give_up()  # vectors may have been written over others
+        raise ValueError("the input has changed while it was read: start again")
     return tokens - resumed
 
 

@@ -98,6 +98,10 @@ class WorkFolder:
         move_into_place(made, self._output)
         self._clear()
 
+    def give_up(self) -> None:
+        """Makes that no run goes on from here."""
+        self._state_file.unlink()
+
     def finished(self, settings: dict[str, Any]) -> dict[str, int] | None:
         """Does what an earlier run, killed in `finish`, has left to do.
 

@@ -142,5 +142,5 @@ def test_what_is_refused(bert_folder, bert, word_pieces, tmp_path):
     kept = {name: value for name, value in bert.state_dict().items() if "layer.1" not in name}
     BertModel(bert.config).save_pretrained(tmp_path, state_dict=kept)
     word_pieces.save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="lacks weights, so its vectors would be random: encoder.layer.1"):
+    with pytest.raises(ValueError, match=r"lacks weights, so its vectors would be random: encoder\.layer\.1"):
         load_encoder(str(tmp_path))

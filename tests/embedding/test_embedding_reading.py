@@ -109,7 +109,7 @@ def test_what_is_refused(name, text, options, message, tmp_path):
 
 
 def test_files_that_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="no text file .*absent"):
+    with pytest.raises(ValueError, match=r"no text file .*absent"):
         SentenceReader(tmp_path / "absent")
     (tmp_path / "latin").write_bytes(b"ok\nna\xefve")
     with pytest.raises(ValueError, match=r"byte 5 \(0xef, in line 2\) is not UTF-8"):
