@@ -73,6 +73,7 @@ FAMILIES = {
 
 # Public name -> module, for the names that are not in an Auto class
 _OTHER_NAMES = {
+    "ElmoEmbedder": ".elmo.embedder_elmo",
     "ElmoPreTrainedModel": ".elmo.modeling_elmo",
     "LineageAlbertPreTrainedModel": ".albert.modeling_albert",
     "LineageXLNetForQuestionAnswering": ".xlnet.modeling_xlnet",

@@ -57,14 +57,15 @@ def atomic_folder(path: str | os.PathLike, overwrite: bool = False) -> Iterator[
         yield temporary
         os.chmod(temporary, 0o777 & ~_umask())
         if overwrite and path.exists():
-            _replace_folder(temporary, path)
+            replace_folder(temporary, path)
         else:
             os.replace(temporary, path)  # fails if something was put there meanwhile
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _replace_folder(new: Path, path: Path) -> None:
+def replace_folder(new: Path, path: Path) -> None:
+    """Puts a file or folder in the place of a folder, which is removed when the other is there."""
     old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     os.replace(path, old)
     try:
@@ -81,4 +82,4 @@ def _umask() -> int:
     return mask
 
 
-__all__ = ["atomic_file", "atomic_folder"]
+__all__ = ["atomic_file", "atomic_folder", "replace_folder"]

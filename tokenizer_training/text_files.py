@@ -1,18 +1,9 @@
-"""Lines of text files, packed or not, and of standard input."""
+"""Lines of text files and of standard input that are not blank."""
 
-import gzip
-import io
-import shutil
-import sys
-import tempfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
 
-STANDARD_INPUT = Path("-")
-_BYTE_ORDER_MARK = "\ufeff".encode()
-_LINES_PER_UPDATE = 1000
+from hf_lineage.text_files import STANDARD_INPUT, TextFile
 
 
 class FileLines:
@@ -21,12 +12,14 @@ class FileLines:
     Args:
         path: A file, UTF-8, plain, `.gz` or `.zst`; `-` for standard input, which is copied to a temporary file.
         errors: `"strict"` to refuse what is not UTF-8, `"replace"` to read U+FFFD in its place.
+
+    Raises:
+        ValueError: If there is no such file or `errors` is another word.
     """
 
     def __init__(self, path: Path, errors: str):
         self.path = path
-        self.errors = errors
-        self._standard_input = _copied_standard_input() if path == STANDARD_INPUT else None
+        self._file = TextFile(path, errors)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -34,7 +27,7 @@ class FileLines:
     @property
     def size(self) -> int | None:
         """Bytes to read, `None` if that is not known."""
-        return None if self._standard_input is not None else self.path.stat().st_size
+        return None if self.path == STANDARD_INPUT else self._file.size
 
     def read(self, advance: Callable[[int], object]) -> Iterator[str]:
         """Reads the file from its beginning.
@@ -48,18 +41,9 @@ class FileLines:
         Raises:
             ValueError: If the file is damaged or not UTF-8.
         """
-        if self._standard_input is not None:
-            self._standard_input.seek(0)
-            yield from _decoded(self._standard_input, self.path, self.errors)
-            return
-        with self.path.open("rb") as raw:
-            done = 0
-            for number, line in enumerate(_decoded(_unpacked(raw, self.path), self.path, self.errors)):
-                if number % _LINES_PER_UPDATE == 0:
-                    advance(raw.tell() - done)
-                    done = raw.tell()
-                yield line
-            advance(self.path.stat().st_size - done)  # what unpacks a file may have closed it
+        for line in self._file.lines(advance):
+            if stripped := line.strip():
+                yield stripped
 
 
 def files_of(inputs: Sequence[str | Path]) -> list[Path]:
@@ -81,41 +65,3 @@ def _files(path: Path) -> list[Path]:
     if not visible:
         raise ValueError(f"no files in the folder {path}")
     return visible
-
-
-def _copied_standard_input() -> BinaryIO:
-    copy = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as its text
-    shutil.copyfileobj(sys.stdin.buffer, copy)
-    return cast(BinaryIO, copy)
-
-
-def _unpacked(raw: BinaryIO, file: Path) -> BinaryIO:
-    if file.suffix == ".gz":
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-    if file.suffix == ".zst":
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise ValueError(f"{file}: reading .zst needs pyarrow, which comes with datasets") from error
-        return cast(BinaryIO, io.BufferedReader(pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, "r"), "zstd")))
-    return raw
-
-
-def _decoded(stream: BinaryIO, file: Path, errors: str) -> Iterator[str]:
-    position = 0
-    try:
-        for number, line in enumerate(stream, 1):
-            is_marked = position == 0 and line.startswith(_BYTE_ORDER_MARK)
-            try:
-                text = line.decode("utf-8-sig" if is_marked else "utf-8", errors).strip()
-            except UnicodeDecodeError as error:
-                offset = position + error.start + is_marked * len(_BYTE_ORDER_MARK)
-                raise ValueError(
-                    f"{file}: byte {offset} ({error.object[error.start]:#04x}, in line {number}) is not UTF-8; "
-                    f"--errors replace reads on"
-                ) from error
-            position += len(line)
-            if text:
-                yield text
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{file} cannot be read to its end: {error}") from error

@@ -41,6 +41,7 @@ class ElmoCharacterEncoder(nn.Module):
         # bilm-tf has no projection where it would not change the width
         needs_projection = size != config.projection_size
         self.projection = nn.Linear(size, config.projection_size) if needs_projection else nn.Identity()
+        self.output_size = config.projection_size
         self.widest = max(width for width, _ in config.char_cnn_filters)
 
     def forward(self, character_ids: torch.Tensor) -> torch.Tensor:
