@@ -78,8 +78,8 @@ def elmo_export(
     overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
 ) -> None:
     """Write an ELMo model in the original format, for bilm-tf and AllenNLP."""
-    from ..elmo.conversion_elmo import export_elmo_checkpoint
     from ..elmo import modeling_elmo
+    from ..elmo.conversion_elmo import export_elmo_checkpoint
 
     present = [str(file) for file in (options, weights) if file.exists()]
     if present and not overwrite:
