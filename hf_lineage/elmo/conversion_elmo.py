@@ -63,8 +63,8 @@ def convert_elmo_checkpoint(
         config_overrides: Fields of `ElmoConfig` that the options do not hold, such as `stateful=True`.
 
     Returns:
-        `ElmoModel`, or with the softmax `ElmoForPreTraining`, in evaluation mode. The scalar mix, which the format does
-        not hold, is at its start (uniform).
+        `ElmoModel`, or with the softmax `ElmoForPreTraining`, in evaluation mode. The scalar mix, which the format
+        does not hold, is at its start (uniform).
 
     Raises:
         ValueError: If a file is missing, unreadable or a pickle, an option is missing or contradicts another, or a

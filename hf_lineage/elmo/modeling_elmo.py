@@ -273,13 +273,15 @@ class ElmoModel(ElmoPreTrainedModel):
                 f"{len(backward_input_ids)}"
             )
         character_ids = (input_ids.long(), backward_input_ids.long())
-        lengths = tuple((ids != 0).any(-1).sum(1) for ids in character_ids)
+        ahead_lengths, back_lengths = ((ids != 0).any(-1).sum(1) for ids in character_ids)
         # in one go, as both read the same words
         vectors = self.character_encoder(torch.cat([ids.flatten(0, 1) for ids in character_ids]))
         ahead, back = vectors.split([ids.shape[0] * ids.shape[1] for ids in character_ids])
         states = self._starting_states(initial_states, len(input_ids), vectors)
         read = (ahead.unflatten(0, input_ids.shape[:2]), back.unflatten(0, backward_input_ids.shape[:2]))
-        ahead_layers, back_layers, final_states = self.encoder.run_directions(read, lengths, states)
+        ahead_layers, back_layers, final_states = self.encoder.run_directions(
+            read, (ahead_lengths, back_lengths), states
+        )
         if self.config.stateful:
             self._carry(final_states)
         return ahead_layers[-1], back_layers[-1], final_states
@@ -336,9 +338,10 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         super().__init__(config)
         if config.vocab_size is None:
             raise ValueError("ElmoForPreTraining needs config.vocab_size, the number of words of its softmax")
+        self.num_words = config.vocab_size
         self.elmo = ElmoModel(config, add_scalar_mix=False)
         self.dropout = nn.Dropout(config.lstm_dropout)
-        self.lm_head = word_softmax(config, config.vocab_size)
+        self.lm_head = word_softmax(config, self.num_words)
         self.post_init()
 
     def get_output_embeddings(self) -> nn.Linear | None:
@@ -390,7 +393,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         if labels is not None:
             check_input_ids(input_ids, self.config)
             check_token_mask("labels", labels, input_ids)
-            check_labels(labels, self.config.vocab_size, "vocab_size")
+            check_labels(labels, self.num_words, "vocab_size")
         if backward_input_ids is not None:
             self._check_streams(attention_mask, token_type_ids, output_hidden_states)
             if (labels is None) != (backward_labels is None):
@@ -398,10 +401,10 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
             if backward_labels is not None:
                 check_input_ids(backward_input_ids, self.config)
                 check_token_mask("backward_labels", backward_labels, backward_input_ids)
-                check_labels(backward_labels, self.config.vocab_size, "vocab_size")
-            ahead, back, final_states = self.elmo.run_streams(input_ids, backward_input_ids, initial_states)
+                check_labels(backward_labels, self.num_words, "vocab_size")
+            ahead, back, stream_states = self.elmo.run_streams(input_ids, backward_input_ids, initial_states)
             outputs = self._predicted(self.dropout(ahead), self.dropout(back), labels, backward_labels, return_logits)
-            outputs.final_states = final_states
+            outputs.final_states = stream_states
             return outputs
         if backward_labels is not None:
             raise ValueError("backward_labels need backward_input_ids")

@@ -26,7 +26,6 @@ from .word_streams import (
 
 Reading = Literal["streams", "sentences"]
 Softmax = Literal["full", "sampled", "adaptive"]
-_LARGEST_BLOCK, _SMALLEST_BLOCK = 2**15, 64  # bytes; each row of a batch has one in memory
 _UNIGRAM = "unigram_"
 
 logger = logging.getLogger(__name__)
@@ -105,6 +104,7 @@ class ElmoObjective(Objective):
     """
 
     arguments_class = ElmoArguments
+    smallest_block, largest_block = 2**6, 2**15  # as each row of a batch has the words of one in memory
     own: ElmoArguments
 
     def __init__(self, settings: PretrainingArguments, own: ElmoArguments, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -119,6 +119,11 @@ class ElmoObjective(Objective):
                 f"--tokenizer_name_or_path: {settings.tokenizer_name_or_path} adds sentence boundaries, which are "
                 "the model's here; save it with add_sentence_boundaries=False"
             )
+
+    @property
+    def text_unit(self) -> TextUnit:
+        """As in `Objective`."""
+        return self.own.text_unit
 
     def create_model(self) -> PreTrainedModel:
         """As in `Objective`."""
@@ -205,9 +210,6 @@ class ElmoObjective(Objective):
     def num_tokens(self, inputs: Inputs) -> torch.Tensor:
         """As in `Objective`: words, and a boundary a sentence."""
         return self.counts(inputs)["forward_loss"]
-
-    def _corpus(self, files: list[str], num_readers: int, **options: Any) -> Corpus:
-        return super()._corpus(files, num_readers, self.own.text_unit, _SMALLEST_BLOCK, _LARGEST_BLOCK)
 
     def _dataset(self, reading: str, corpus: Corpus, num_shards: int, num_rows: int) -> IterableDataset:
         common: dict[str, Any] = {"seed": self.settings.seed, "num_shards": num_shards}

@@ -24,7 +24,7 @@ FAMILIES = {
 }
 
 Inputs = dict[str, torch.Tensor]
-_BLOCKS_PER_READER, _SMALLEST_BLOCK = 4, 2048
+_BLOCKS_PER_READER = 4
 
 
 class Objective(ABC):
@@ -41,6 +41,8 @@ class Objective(ABC):
     """
 
     arguments_class: ClassVar[type]
+    smallest_block: ClassVar[int] = 2**11  # bytes of text that are read at once
+    largest_block: ClassVar[int] = 2**18
 
     def __init__(self, settings: PretrainingArguments, own: Any, tokenizer: PreTrainedTokenizerBase) -> None:
         self.settings, self.own, self.tokenizer = settings, own, tokenizer
@@ -95,6 +97,11 @@ class Objective(ABC):
     def summarize(self, sums: dict[str, float], name: str) -> dict[str, float]:
         """Returns the metrics of a dataset from the sums over all its batches."""
 
+    @property
+    def text_unit(self) -> TextUnit:
+        """What a document of a text file is."""
+        return "document"
+
     def total(self, losses: dict[str, Any]) -> Any:
         """Returns what is minimized, from all losses: their sum."""
         return sum(losses.values())
@@ -132,19 +139,12 @@ class Objective(ABC):
         """Returns the groups for the optimizer."""
         return parameter_groups(model, self.settings.weight_decay)
 
-    def _corpus(
-        self,
-        files: list[str],
-        num_readers: int,
-        text_unit: TextUnit = "document",
-        smallest: int = _SMALLEST_BLOCK,
-        largest: int | None = None,
-    ) -> Corpus:
-        """Returns a corpus with several blocks for each reader, but not smaller than `smallest` bytes."""
-        corpus = Corpus(files, text_unit=text_unit)
+    def _corpus(self, files: list[str], num_readers: int) -> Corpus:
+        """Returns a corpus with several blocks for each reader, if it is large enough for that."""
+        corpus = Corpus(files, text_unit=self.text_unit)
         enough = int(sum(source.size for source in corpus.sources) / (_BLOCKS_PER_READER * num_readers))
-        size = min(corpus.block_size, max(enough, smallest), largest or corpus.block_size)
-        return corpus if size == corpus.block_size else Corpus(files, block_size=size, text_unit=text_unit)
+        size = min(corpus.block_size, max(enough, self.smallest_block), self.largest_block)
+        return corpus if size == corpus.block_size else Corpus(files, block_size=size, text_unit=self.text_unit)
 
     def _held_out_split(self) -> HeldOutSplit | None:
         share = self.settings.validation_share

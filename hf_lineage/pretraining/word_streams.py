@@ -280,7 +280,7 @@ def _filled(rows: list[torch.Tensor], value: int) -> torch.Tensor:
 def _require_vocabulary(tokenizer: ElmoTokenizer) -> None:
     if not getattr(tokenizer, "word_vocabulary", None):
         raise ValueError(
-            f"the tokenizer must be an ElmoTokenizer with a word vocabulary, got {type(tokenizer).__name__} without one"
+            f"the tokenizer must be an ElmoTokenizer with a word vocabulary, got a {type(tokenizer).__name__} without"
         )
 
 
