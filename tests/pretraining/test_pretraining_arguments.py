@@ -82,7 +82,7 @@ def test_flags_win_over_the_file(tmp_path: Path):
         ("{zzz: 1}", "unknown setting 'zzz'; there are train_files, "),
         ("just words", "must hold settings and their values, got 'just words'"),
         ("{a: ", "cannot read"),
-        ("{family: gpt}", "must be one of albert, xlnet, got 'gpt'"),
+        ("{family: gpt}", "must be one of albert, xlnet, elmo, got 'gpt'"),
     ],
 )
 def test_wrong_files(tmp_path: Path, text: str, message: str):
