@@ -44,6 +44,13 @@ class ElmoArguments:
     unroll_steps: int | None = field(
         default=None, metadata=describe("Tokens of a stream that a batch reads, by default 20; not with sentences.")
     )
+    state_reset_probability: float = field(
+        default=0.0,
+        metadata=describe(
+            "How often a row of a training batch begins with states of 0, as a sentence that is read by itself does; "
+            "in the original never."
+        ),
+    )
     shuffle_sentences: bool = field(
         default=True,
         metadata=describe("Shuffle the sentences of streams, for each direction by itself; else read them in order."),
@@ -82,6 +89,7 @@ class ElmoArguments:
         require(self, ("softmax",), lambda value: value in get_args(Softmax), "full, sampled or adaptive")
         sizes = ("unroll_steps", "num_negative_samples")
         require(self, sizes, lambda value: value is None or value >= 1, "at least 1")
+        require(self, ("state_reset_probability",), lambda value: 0 <= value <= 1, "between 0 and 1")
         require(self, ("lstm_dropout",), lambda value: 0 <= value < 1, "at least 0 and below 1")
         require(
             self,
@@ -164,6 +172,10 @@ class ElmoObjective(Objective):
 
     def losses(self, model: nn.Module, inputs: Inputs, carried: Any) -> tuple[dict[str, torch.Tensor], Any]:
         """As in `Objective`; the states are carried."""
+        probability = self.own.state_reset_probability
+        if carried is not None and probability:
+            is_kept = torch.rand(len(carried), 1, 1, 1, device=carried.device) >= probability
+            carried = carried * is_kept
         outputs, carried = _forward(model, inputs, carried)
         return {"forward_loss": outputs.forward_loss, "backward_loss": outputs.backward_loss}, carried
 

@@ -80,9 +80,7 @@ def test_both_directions_read_every_sentence_once(corpus, tokenizer, shuffle):
 def test_sentences_in_order_are_continuous(corpus, tokenizer):
     (source,) = corpus.sources
     block = [document.segments[0].split() for document in source.block(1)]
-    dataset = word_stream_dataset(
-        corpus, tokenizer, unroll_steps=5, shuffle_sentences=False, num_rows=1, num_shards=1
-    )
+    dataset = word_stream_dataset(corpus, tokenizer, unroll_steps=5, shuffle_sentences=False, num_rows=1, num_shards=1)
     ahead, back = (
         sentences_of(read_streams(dataset, direction)[0], *boundaries)
         for direction, boundaries in (("forward", ("<S>", 1)), ("backward", ("</S>", 0)))
@@ -134,7 +132,9 @@ def test_sentences_by_themselves(corpus, tokenizer):
     pieces = [tuple(sentence[start : start + 6]) for sentence in SENTENCES for start in range(0, len(sentence), 6)]
     assert Counter(tuple(example["words"]) for example in examples) == Counter(pieces)
     inputs = DataCollatorForWordSentences(tokenizer)(examples[:5])
-    expected = tokenizer([e["words"] for e in examples[:5]], is_split_into_words=True, padding=True, return_tensors="pt")
+    expected = tokenizer(
+        [e["words"] for e in examples[:5]], is_split_into_words=True, padding=True, return_tensors="pt"
+    )
     assert torch.equal(inputs["input_ids"], expected.input_ids)
     known = [[KNOWN.index(word) if word in KNOWN else 2 for word in example["words"]] for example in examples[:5]]
     assert [[label for label in row if label != -100] for row in inputs["labels"].tolist()] == known
