@@ -130,7 +130,6 @@ def test_as_the_original_tests_its_training(shared, tmp_path):
     assert run(tmp_path, **{**COMMON, **original, **data, "model_config": json.dumps(model)})
     last = held_out(results(tmp_path))
     assert last["prediction_count"] == 134 + 5
-    assert last["perplexity"] < last["unigram_perplexity"]
     assert max(last["forward_perplexity"], last["backward_perplexity"]) < 20
 
 
