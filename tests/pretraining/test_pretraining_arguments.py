@@ -150,7 +150,7 @@ def test_help_says_what_there_is(capsys):
     for text in (
         "--config FILE",
         "--sentence_objective {sop,nsp,none}",
-        "--optimizer {lamb,adamw}",
+        "--optimizer {lamb,adamw,adagrad}",
         "default: 0.025)",
     ):
         assert text in usage
