@@ -27,6 +27,7 @@ def elmo(
     weights: Annotated[Path | None, typer.Option(help="HDF5 file with the weights.")] = None,
     archive: Annotated[Path | None, typer.Option(help="Zip of the NLPL repository, instead of both.")] = None,
     vocabulary: Annotated[Path | None, typer.Option(help="Word vocabulary of the softmax, plain or .gz.")] = None,
+    softmax: Annotated[bool, typer.Option(help="Read the softmax too, where the HDF5 file has it.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
 ) -> None:
     """Convert an ELMo model in the original format (options.json and HDF5)."""
@@ -44,7 +45,7 @@ def elmo(
         raise ValueError("give both --options and --weights, or --archive alone")
     with ExitStack() as stack:
         options_file, weight_file, packed_vocabulary = stack.enter_context(sources)
-        model = convert_elmo_checkpoint(options_file, weight_file)
+        model = convert_elmo_checkpoint(options_file, weight_file, with_softmax=softmax)
         vocab_file = vocabulary or packed_vocabulary
         tokenizer = ElmoTokenizer(
             vocab_file=None if vocab_file is None else stack.enter_context(opened_vocabulary(vocab_file)),
@@ -53,7 +54,7 @@ def elmo(
         words = len(tokenizer.word_vocabulary) or None
         if words and model.config.vocab_size not in (None, words):
             contradiction = f"{vocab_file} has {words} words, the options say {model.config.vocab_size}"
-            if vocabulary:
+            if vocabulary or softmax:
                 raise ValueError(contradiction)
             typer.echo(f"{contradiction}: the former is taken")
         model.config.vocab_size = words or model.config.vocab_size
@@ -73,11 +74,12 @@ def elmo_export(
     model: Annotated[str, typer.Argument(help="Folder or Hub name of an ELMo model.")],
     options: Annotated[Path, typer.Option(help="Where to write options.json.")],
     weights: Annotated[Path, typer.Option(help="Where to write the HDF5 file.")],
+    softmax: Annotated[bool, typer.Option(help="Add the softmax over words, of a model that was pretrained.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
 ) -> None:
     """Write an ELMo model in the original format, for bilm-tf and AllenNLP."""
+    from ..elmo import modeling_elmo
     from ..elmo.conversion_elmo import export_elmo_checkpoint
-    from ..elmo.modeling_elmo import ElmoModel
 
     present = [str(file) for file in (options, weights) if file.exists()]
     if present and not overwrite:
@@ -86,7 +88,9 @@ def elmo_export(
     model_type = _model_type(checked_source(model))
     if model_type != "elmo":
         raise ValueError(f"{model} is a model of the type {model_type!r}, not 'elmo'")
-    export_elmo_checkpoint(ElmoModel.from_pretrained(model), options, weights)
+    # any class with a base model will do, but only the one that was saved has its own softmax and not a new one
+    model_class = _saved_class(modeling_elmo, "ElmoModel", model) if softmax else modeling_elmo.ElmoModel
+    export_elmo_checkpoint(model_class.from_pretrained(model), options, weights, with_softmax=softmax)
     typer.echo(f"{options} and {weights} written")
 
 

@@ -75,6 +75,13 @@ class ElmoConfig(PreTrainedConfig):
             Dropout before each linear layer of a head.
         vocab_size (`int` or `None`, defaults to `None`):
             Words of the pretraining softmax. Only `ElmoForPreTraining` needs it.
+        num_negative_samples (`int`, defaults to 0):
+            Words that the softmax is estimated from in training, below `vocab_size`; 0 for all. Evaluation takes all.
+        adaptive_softmax_cutoffs (`list[int]` or `None`, defaults to `None`):
+            For an adaptive softmax the ids at which its clusters begin, ascending, between 0 and `vocab_size`; the
+            words before the first cost most. `None` for a linear layer, the only one that the original format knows.
+        adaptive_softmax_div_value (`float`, defaults to 4.0):
+            How many times narrower each cluster of an adaptive softmax is than the one before.
         bos_token_id (`int`, 0), eos_token_id (`int`, 1), unk_token_id (`int`, 2):
             Ids of the begin of sentence, the end of sentence and the unknown word **in the word vocabulary** of the
             pretraining softmax: bilm-tf's vocabulary files begin with these three, and so must every other.
@@ -127,6 +134,9 @@ class ElmoConfig(PreTrainedConfig):
     classifier_hidden_size: int = 512
     classifier_dropout: float = 0.2
     vocab_size: int | None = None
+    num_negative_samples: int = 0
+    adaptive_softmax_cutoffs: list[int] | None = None
+    adaptive_softmax_div_value: float = 4.0
     bos_token_id: int = 0
     eos_token_id: int = 1
     unk_token_id: int = 2
@@ -139,6 +149,7 @@ class ElmoConfig(PreTrainedConfig):
         self._check_numbers()
         self._check_choices()
         self._check_agreement()
+        self._check_softmax()
 
     @property
     def projection_size(self) -> int:
@@ -172,6 +183,7 @@ class ElmoConfig(PreTrainedConfig):
             "num_hidden_layers": 1,
             "num_scalar_mixes": 1,
             "classifier_hidden_size": 0,
+            "num_negative_samples": 0,
         }
         for name, minimum in smallest.items():
             value = getattr(self, name)
@@ -235,6 +247,39 @@ class ElmoConfig(PreTrainedConfig):
             raise ValueError(
                 "keep_sentence_boundaries=True keeps the boundaries that the model adds, so it needs "
                 "add_sentence_boundaries=True"
+            )
+
+    def _check_softmax(self) -> None:
+        cutoffs, size = self.adaptive_softmax_cutoffs, self.vocab_size
+        if size is not None and self.num_negative_samples >= size:
+            raise ValueError(
+                f"num_negative_samples must be below vocab_size={size}, got {self.num_negative_samples}; 0 takes all"
+            )
+        value = self.adaptive_softmax_div_value
+        if not _is_number(value) or value < 1:
+            raise ValueError(f"adaptive_softmax_div_value must be a number of at least 1, got {value!r}")
+        if cutoffs is None:
+            return
+        if self.num_negative_samples:
+            raise ValueError(
+                f"an adaptive softmax is not sampled: got adaptive_softmax_cutoffs={cutoffs!r} and "
+                f"num_negative_samples={self.num_negative_samples}"
+            )
+        if (
+            not isinstance(cutoffs, (list, tuple))
+            or not cutoffs
+            or not all(map(_is_integer, cutoffs))
+            or any(low >= high for low, high in zip([0, *cutoffs], [*cutoffs, size or math.inf], strict=True))
+        ):
+            raise ValueError(
+                f"adaptive_softmax_cutoffs must be None or ascending integers between 0 and vocab_size={size}, got "
+                f"{cutoffs!r}"
+            )
+        narrowest = self.projection_size // value ** len(cutoffs)
+        if narrowest < 1:
+            raise ValueError(
+                f"the last of {len(cutoffs)} clusters of the softmax would have no width: hidden_size / 2 = "
+                f"{self.projection_size} is divided by adaptive_softmax_div_value={value} for each"
             )
 
 

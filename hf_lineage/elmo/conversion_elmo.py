@@ -20,11 +20,12 @@ from typing import IO, Any, cast
 import h5py
 import numpy as np
 import torch
+from torch import nn
 from transformers import PreTrainedModel
 
 from ..files import atomic_file
 from .configuration_elmo import ElmoConfig
-from .modeling_elmo import ElmoModel
+from .modeling_elmo import ElmoForPreTraining, ElmoModel
 
 StrPath = str | os.PathLike
 _KINDS: dict[type, str] = {dict: "an object", int: "an integer"}
@@ -49,16 +50,21 @@ class Dataset:
     write: Callable[..., np.ndarray]
 
 
-def convert_elmo_checkpoint(options_file: StrPath, weight_file: StrPath, **config_overrides: Any) -> ElmoModel:
+def convert_elmo_checkpoint(
+    options_file: StrPath, weight_file: StrPath, *, with_softmax: bool = False, **config_overrides: Any
+) -> ElmoModel | ElmoForPreTraining:
     """Reads a biLM in the original format.
 
     Args:
         options_file: The options (`.json`) of bilm-tf, AllenNLP or NLPL, with 261 or 262 characters.
         weight_file: The weights (`.hdf5`).
+        with_softmax: Whether to read the softmax over words as well, which only files that `export_elmo_checkpoint`
+            wrote can have: bilm-tf leaves it in its TensorFlow checkpoint.
         config_overrides: Fields of `ElmoConfig` that the options do not hold, such as `stateful=True`.
 
     Returns:
-        The model, in evaluation mode. The scalar mix, which the format does not hold, is at its start (uniform).
+        `ElmoModel`, or with the softmax `ElmoForPreTraining`, in evaluation mode. The scalar mix, which the format
+        does not hold, is at its start (uniform).
 
     Raises:
         ValueError: If a file is missing, unreadable or a pickle, an option is missing or contradicts another, or a
@@ -67,15 +73,26 @@ def convert_elmo_checkpoint(options_file: StrPath, weight_file: StrPath, **confi
     for path in (options_file, weight_file):
         _check_readable(path)
     config = config_from_options(_read_json(options_file), str(options_file), **config_overrides)
-    weights = _read_weights(weight_file, config)
-    model = ElmoModel(config)
-    missing, unexpected = model.load_state_dict(weights, strict=False)
+    model: ElmoModel | ElmoForPreTraining
+    if with_softmax:
+        if config.vocab_size is None:
+            raise ValueError(f"{options_file} has no 'n_tokens_vocab', the number of words of the softmax")
+        model = ElmoForPreTraining(config)
+    else:
+        model = ElmoModel(config)
+    base: ElmoModel = model.base_model
+    if isinstance(model, ElmoForPreTraining):
+        model.lm_head.load_state_dict(_read_weights(weight_file, list(_softmax_datasets(config)), config))
+    weights = _read_weights(weight_file, list(datasets(config)), config)
+    missing, unexpected = base.load_state_dict(weights, strict=False)
     if unexpected or any(not name.startswith("scalar_mixes.") for name in missing):
         raise AssertionError(f"the table of datasets does not fit the model: {missing}, {unexpected}")
     return model.eval()
 
 
-def export_elmo_checkpoint(model: PreTrainedModel, options_file: StrPath, weight_file: StrPath) -> None:
+def export_elmo_checkpoint(
+    model: PreTrainedModel, options_file: StrPath, weight_file: StrPath, *, with_softmax: bool = False
+) -> None:
     """Writes a biLM in the original format, so that bilm-tf and AllenNLP can read it.
 
     The scalar mix and the heads, which the format does not hold, are left out.
@@ -84,6 +101,8 @@ def export_elmo_checkpoint(model: PreTrainedModel, options_file: StrPath, weight
         model: `ElmoModel` or a model with a head.
         options_file: Where to write the options.
         weight_file: Where to write the weights.
+        with_softmax: Whether to add the softmax over words of `ElmoForPreTraining`, as `softmax/W` and `softmax/b`,
+            bilm-tf's names for it. Readers that take datasets by name, as bilm-tf and AllenNLP do, pass over it.
 
     Raises:
         ValueError: If the model cannot be described in the format, or a file cannot be written where it should be.
@@ -98,13 +117,21 @@ def export_elmo_checkpoint(model: PreTrainedModel, options_file: StrPath, weight
         )
     if Path(options_file).resolve() == Path(weight_file).resolve():
         raise ValueError(f"options and weights must be two files, got {options_file} for both")
-    state = model.base_model.state_dict()
+    written = [(dataset, model.base_model.state_dict()) for dataset in datasets(config)]
+    if with_softmax:
+        softmax = getattr(model, "lm_head", None)
+        if not isinstance(softmax, nn.Linear):
+            raise ValueError(
+                f"only the linear softmax of ElmoForPreTraining can be written, {type(model).__name__} has "
+                f"{'none' if softmax is None else type(softmax).__name__}"
+            )
+        written += [(dataset, softmax.state_dict()) for dataset in _softmax_datasets(config)]
     options = json.dumps(options_from_config(config), indent=2) + "\n"
     # Both get their final names only when both are complete.
     with atomic_file(options_file) as options_path, atomic_file(weight_file) as weight_path:
         options_path.write_text(options, encoding="utf-8")
         with h5py.File(weight_path, "w") as file:
-            for dataset in datasets(config):
+            for dataset, state in written:
                 arrays = [state[name].detach().float().cpu().numpy() for name in dataset.parameters]
                 file.create_dataset(dataset.name, data=dataset.write(*arrays))
 
@@ -177,6 +204,10 @@ def options_from_config(config: ElmoConfig) -> dict:
     }
     if config.vocab_size is not None:
         options["n_tokens_vocab"] = config.vocab_size
+    if config.num_negative_samples:
+        options["n_negative_samples_batch"] = config.num_negative_samples
+    if config.lstm_dropout:
+        options["dropout"] = config.lstm_dropout
     return options
 
 
@@ -243,6 +274,18 @@ def _lstm_datasets(config: ElmoConfig, cell: str, layer: str) -> Iterator[Datase
         yield _transposed(f"{cell}/W_P_0", (size, inputs), f"{layer}.projection.weight")
 
 
+def _softmax_datasets(config: ElmoConfig) -> Iterator[Dataset]:
+    size = cast(int, config.vocab_size)
+    yield _plain("softmax/W", (size, config.projection_size), "weight")
+    yield _plain("softmax/b", (size,), "bias")
+
+
+def _all(config: ElmoConfig) -> Iterator[Dataset]:
+    yield from datasets(config)
+    if config.vocab_size is not None:
+        yield from _softmax_datasets(config)
+
+
 def _plain(name: str, shape: tuple[int, ...], parameter: str) -> Dataset:
     return Dataset(name, shape, (parameter,), lambda array: (array,), lambda array: array)
 
@@ -256,15 +299,14 @@ def _swap_gates(rows: np.ndarray) -> np.ndarray:
     return rows.reshape(4, -1, *rows.shape[1:])[[0, 2, 1, 3]].reshape(rows.shape)
 
 
-def _read_weights(path: StrPath, config: ElmoConfig) -> dict[str, torch.Tensor]:
+def _read_weights(path: StrPath, expected: list[Dataset], config: ElmoConfig) -> dict[str, torch.Tensor]:
     weights: dict[str, torch.Tensor] = {}
     try:
         file = h5py.File(path, "r")
     except OSError as error:
         raise ValueError(f"{path} is not a complete HDF5 file: {error}") from error
     with file:
-        expected = list(datasets(config))
-        _check_names(file, {dataset.name for dataset in expected}, path)
+        _check_names(file, {dataset.name for dataset in expected}, {dataset.name for dataset in _all(config)}, path)
         for dataset in expected:
             for name, array in zip(dataset.parameters, dataset.read(_read_array(file, dataset, path)), strict=True):
                 weights[name] = torch.from_numpy(np.ascontiguousarray(array))
@@ -283,14 +325,14 @@ def _read_array(file: h5py.File, dataset: Dataset, path: StrPath) -> np.ndarray:
         raise ValueError(f"{path}: dataset {dataset.name} cannot be read: {error}") from error
 
 
-def _check_names(file: h5py.File, expected: set[str], path: StrPath) -> None:
+def _check_names(file: h5py.File, expected: set[str], allowed: set[str], path: StrPath) -> None:
     found: set[str] = set()
     file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
     if missing := sorted(expected - found):
         raise ValueError(
             f"{path} has no dataset {missing[0]}" + (f" (nor {len(missing) - 1} others)" if missing[1:] else "")
         )
-    if unexpected := sorted(found - expected):
+    if unexpected := sorted(found - allowed):
         raise ValueError(f"{path} has datasets that a model of these options does not have: {', '.join(unexpected)}")
 
 

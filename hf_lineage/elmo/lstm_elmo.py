@@ -128,10 +128,31 @@ class ElmoLstmEncoder(nn.Module):
             The output of each layer, `(sequences, length, 2 * projection_size)`, and the states after the last step.
         """
         order = _reading_order(lengths, token_vectors.shape[1])
-        ahead, ahead_states = self._run(self.forward_layers, token_vectors, lengths, states[:, :, 0])
-        back, back_states = self._run(self.backward_layers, _reorder(token_vectors, order), lengths, states[:, :, 1])
+        read = token_vectors, _reorder(token_vectors, order)
+        ahead, back, states = self.run_directions(read, (lengths, lengths), states)
         layers = [torch.cat([one, _reorder(other, order)], -1) for one, other in zip(ahead, back, strict=True)]
-        return layers, torch.stack([ahead_states, back_states], 2)
+        return layers, states
+
+    def run_directions(
+        self,
+        token_vectors: tuple[torch.Tensor, torch.Tensor],
+        lengths: tuple[torch.Tensor, torch.Tensor],
+        states: torch.Tensor,
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor]:
+        """Runs each direction on sequences of its own, in the order in which it reads them.
+
+        Args:
+            token_vectors: Of the forward and of the backward direction, `(sequences, length, projection_size)`.
+            lengths: `(sequences,)` int64 of each.
+            states: As in `forward`.
+
+        Returns:
+            The output of each layer `(sequences, length, projection_size)`, forward and backward, and the states after
+            the last step.
+        """
+        ahead, ahead_states = self._run(self.forward_layers, token_vectors[0], lengths[0], states[:, :, 0])
+        back, back_states = self._run(self.backward_layers, token_vectors[1], lengths[1], states[:, :, 1])
+        return ahead, back, torch.stack([ahead_states, back_states], 2)
 
     def _run(
         self, stack: nn.ModuleList, inputs: torch.Tensor, lengths: torch.Tensor, states: torch.Tensor

@@ -3,12 +3,13 @@
 Peters et al. 2018, "Deep contextualized word representations" (https://arxiv.org/abs/1802.05365).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers import initialization as init
 from transformers.modeling_outputs import (
     MultipleChoiceModelOutput,
@@ -35,6 +36,8 @@ from .heads_elmo import ElmoClassificationHead
 from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
 from .packing_elmo import END_OF_SENTENCE, PackedSequences, pack
 from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
+from .scoring_elmo import ElmoScores, score_sentences, top_words
+from .softmax_elmo import word_logits, word_losses, word_softmax
 
 
 @dataclass
@@ -69,9 +72,11 @@ class ElmoForPreTrainingOutput(ModelOutput):
 
     Args:
         loss: Mean of `forward_loss` and `backward_loss`; given with labels.
-        forward_logits: `(batch, length - 1, vocab_size)`; row `i` predicts symbol `i + 1` from symbols `0..i`.
-        backward_logits: `(batch, length - 1, vocab_size)`; row `i` predicts symbol `i` from those behind it.
+        forward_logits: `(batch, length - 1, vocab_size)`; row `i` predicts symbol `i + 1` from symbols `0..i`. `None`
+            with `return_logits=False` or where the softmax is sampled; log-probabilities where it is adaptive.
+        backward_logits: `(batch, length - 1, vocab_size)`; row `i` predicts symbol `i` from those behind it; likewise.
         forward_loss: Cross-entropy of the forward direction, in nats a token, mean over all predicted symbols.
+            Estimated, and lower than that of all words, where the softmax is sampled.
         backward_loss: The same for the backward direction.
         hidden_states: As in `ElmoModelOutput`.
         final_states: As in `ElmoModelOutput`.
@@ -115,6 +120,10 @@ class ElmoPreTrainedModel(PreTrainedModel):
         super()._init_weights(module)
         if isinstance(module, nn.Linear) and module.bias is not None:
             _init_scaled(module)
+        elif isinstance(module, nn.AdaptiveLogSoftmaxWithLoss):
+            for linear in module.modules():
+                if isinstance(linear, nn.Linear):
+                    init.normal_(linear.weight, mean=0.0, std=linear.in_features**-0.5)
         elif isinstance(module, ElmoCharacterEncoder):
             table = module.embedding.weight
             init.uniform_(table, -1.0, 1.0)
@@ -238,6 +247,45 @@ class ElmoModel(ElmoPreTrainedModel):
             self._carry(final_states)
         return packed, [torch.cat([token_vectors, token_vectors], -1), *layers], None if separate else final_states
 
+    def run_streams(
+        self, input_ids: torch.Tensor, backward_input_ids: torch.Tensor, initial_states: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Runs each direction on a text of its own, as it stands: no sentence boundaries are added.
+
+        Args:
+            input_ids: `(batch, tokens, max_characters_per_token)`, what the forward direction reads, padded on the
+                right with rows of 0.
+            backward_input_ids: The same for the backward direction, in the order of its reading, the end first.
+            initial_states: As in `forward`.
+
+        Returns:
+            The top layer of either direction `(batch, tokens, hidden_size // 2)`, in the order of reading and without
+            meaning at padding, and the final states. A row of nothing but padding keeps its state.
+
+        Raises:
+            ValueError: If an argument has the wrong shape, dtype or range.
+        """
+        check_input_ids(input_ids, self.config)
+        check_input_ids(backward_input_ids, self.config)
+        if len(input_ids) != len(backward_input_ids):
+            raise ValueError(
+                f"both directions must have the same number of rows, got {len(input_ids)} and "
+                f"{len(backward_input_ids)}"
+            )
+        character_ids = (input_ids.long(), backward_input_ids.long())
+        ahead_lengths, back_lengths = ((ids != 0).any(-1).sum(1) for ids in character_ids)
+        # in one go, as both read the same words
+        vectors = self.character_encoder(torch.cat([ids.flatten(0, 1) for ids in character_ids]))
+        ahead, back = vectors.split([ids.shape[0] * ids.shape[1] for ids in character_ids])
+        states = self._starting_states(initial_states, len(input_ids), vectors)
+        read = (ahead.unflatten(0, input_ids.shape[:2]), back.unflatten(0, backward_input_ids.shape[:2]))
+        ahead_layers, back_layers, final_states = self.encoder.run_directions(
+            read, (ahead_lengths, back_lengths), states
+        )
+        if self.config.stateful:
+            self._carry(final_states)
+        return ahead_layers[-1], back_layers[-1], final_states
+
     def _starting_states(
         self, initial_states: torch.Tensor | None, sequences: int, like: torch.Tensor
     ) -> torch.Tensor:
@@ -290,14 +338,15 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         super().__init__(config)
         if config.vocab_size is None:
             raise ValueError("ElmoForPreTraining needs config.vocab_size, the number of words of its softmax")
+        self.num_words = config.vocab_size
         self.elmo = ElmoModel(config, add_scalar_mix=False)
         self.dropout = nn.Dropout(config.lstm_dropout)
-        self.lm_head = nn.Linear(config.projection_size, config.vocab_size)
+        self.lm_head = word_softmax(config, self.num_words)
         self.post_init()
 
-    def get_output_embeddings(self) -> nn.Linear:
-        """The softmax layer."""
-        return self.lm_head
+    def get_output_embeddings(self) -> nn.Linear | None:
+        """The softmax layer; `None` if it is adaptive."""
+        return self.lm_head if isinstance(self.lm_head, nn.Linear) else None
 
     def set_output_embeddings(self, value: nn.Linear) -> None:
         """Replaces the softmax layer."""
@@ -312,8 +361,14 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         labels: torch.Tensor | None = None,
         initial_states: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
+        backward_input_ids: torch.Tensor | None = None,
+        backward_labels: torch.Tensor | None = None,
+        return_logits: bool = True,
     ) -> ElmoForPreTrainingOutput:
         """Predicts each word from those before it and, by itself, from those behind it.
+
+        With `backward_input_ids` the two directions read texts of their own, such as windows of continuous streams;
+        the logits then are `(batch, tokens, vocab_size)`, and `labels` are what each token is followed by.
 
         Args:
             input_ids: As in `ElmoModel`.
@@ -324,7 +379,13 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
                 (`ElmoTokenizer.convert_tokens_to_word_ids`), -100 where there is nothing to predict. The ids of the
                 boundaries that the model adds are taken from the configuration.
             initial_states: As in `ElmoModel`.
-            output_hidden_states: As in `ElmoModel`.
+            output_hidden_states: As in `ElmoModel`; not with `backward_input_ids`.
+            backward_input_ids: `(batch, tokens, max_characters_per_token)`, what the backward direction reads, in the
+                order of its reading, sentence boundaries included in it as in `input_ids`. Padding must be on the
+                right, as rows of 0; an `attention_mask` or `token_type_ids` cannot be given.
+            backward_labels: `(batch, tokens)` int64, what each token of `backward_input_ids` is followed by in that
+                order, -100 where there is nothing to predict; needed with `backward_input_ids` and `labels`.
+            return_logits: Whether to return logits. Without them the losses need less memory.
 
         Raises:
             ValueError: If an argument has the wrong shape, dtype or range.
@@ -332,31 +393,127 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         if labels is not None:
             check_input_ids(input_ids, self.config)
             check_token_mask("labels", labels, input_ids)
-            check_labels(labels, self.lm_head.out_features, "vocab_size")
+            check_labels(labels, self.num_words, "vocab_size")
+        if backward_input_ids is not None:
+            self._check_streams(attention_mask, token_type_ids, output_hidden_states)
+            if (labels is None) != (backward_labels is None):
+                raise ValueError("labels and backward_labels must be given together, got only one of them")
+            if backward_labels is not None:
+                check_input_ids(backward_input_ids, self.config)
+                check_token_mask("backward_labels", backward_labels, backward_input_ids)
+                check_labels(backward_labels, self.num_words, "vocab_size")
+            ahead, back, stream_states = self.elmo.run_streams(input_ids, backward_input_ids, initial_states)
+            outputs = self._predicted(self.dropout(ahead), self.dropout(back), labels, backward_labels, return_logits)
+            outputs.final_states = stream_states
+            return outputs
+        if backward_labels is not None:
+            raise ValueError("backward_labels need backward_input_ids")
         packed, layers, final_states = self.elmo.run_language_model(
             input_ids, attention_mask, token_type_ids, initial_states
         )
         ahead, back = self.dropout(layers[-1]).chunk(2, -1)
-        forward_logits, backward_logits = self.lm_head(ahead[:, :-1]), self.lm_head(back[:, 1:])
-        loss = forward_loss = backward_loss = None
+        forward_labels = None
         if labels is not None:
             symbols, at_end = self._packed_labels(labels, packed)
-            forward_loss = _mean_cross_entropy(forward_logits, symbols[:, 1:])
+            forward_labels = symbols[:, 1:]
             # nothing stands behind the last symbol, from which the backward direction could predict it
-            backward_loss = _mean_cross_entropy(backward_logits, symbols.masked_fill(at_end, -100)[:, :-1])
-            loss = (forward_loss + backward_loss) / 2
+            backward_labels = symbols.masked_fill(at_end, -100)[:, :-1]
+        outputs = self._predicted(ahead[:, :-1], back[:, 1:], forward_labels, backward_labels, return_logits)
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
-        restored = tuple(self.elmo._restored(layer, packed) for layer in layers) if output_hidden_states else None
-        return ElmoForPreTrainingOutput(
-            loss=loss,
-            forward_logits=forward_logits,
-            backward_logits=backward_logits,
-            forward_loss=forward_loss,
-            backward_loss=backward_loss,
-            hidden_states=restored,
-            final_states=final_states,
-        )
+        if output_hidden_states:
+            outputs.hidden_states = tuple(self.elmo._restored(layer, packed) for layer in layers)
+        outputs.final_states = final_states
+        return outputs
+
+    def score(
+        self,
+        texts: str | Sequence[str] | Sequence[Sequence[str]],
+        tokenizer: PreTrainedTokenizerBase,
+        batch_size: int = 32,
+    ) -> ElmoScores:
+        """The log-probability of sentences, word by word, in both directions.
+
+        Args:
+            texts: A sentence or several, as strings or as lists of words.
+            tokenizer: An `ElmoTokenizer` with the model's word vocabulary.
+            batch_size: Sentences that are read at once.
+
+        Raises:
+            ValueError: If there is no sentence, or the vocabulary is not of the model's size.
+        """
+        return score_sentences(self, texts, tokenizer, batch_size)
+
+    def top_words(
+        self,
+        text: str | Sequence[str],
+        position: int,
+        k: int = 10,
+        *,
+        tokenizer: PreTrainedTokenizerBase,
+        direction: str = "both",
+    ) -> list[tuple[str, float]]:
+        """The words that the language model expects at a place of a sentence, by what stands around it.
+
+        Args:
+            text: A sentence, as a string or as a list of words.
+            position: Number of the word in it, from 0; the word itself is not looked at.
+            k: How many words to return.
+            tokenizer: As in `score`.
+            direction: `"forward"`, by the words before; `"backward"`, by those behind; `"both"`, by the product of
+                the two probabilities, brought to a sum of 1.
+
+        Returns:
+            Words and their log-probabilities, the likeliest first; sentence boundaries and the unknown word left out.
+
+        Raises:
+            ValueError: If there is no such place, or an argument is out of range.
+        """
+        return top_words(self, text, position, k, tokenizer, direction)
+
+    def _predicted(
+        self,
+        ahead: torch.Tensor,
+        back: torch.Tensor,
+        forward_labels: torch.Tensor | None,
+        backward_labels: torch.Tensor | None,
+        return_logits: bool,
+    ) -> ElmoForPreTrainingOutput:
+        """Logits and losses of `(sequences, length, projection_size)` vectors of either direction."""
+        num_samples = self.config.num_negative_samples if self.training else 0
+        outputs = ElmoForPreTrainingOutput()
+        if return_logits and not (num_samples and forward_labels is not None):
+            outputs.forward_logits = word_logits(self.lm_head, ahead)
+            outputs.backward_logits = word_logits(self.lm_head, back)
+        if forward_labels is None or backward_labels is None:
+            return outputs
+        if outputs.forward_logits is not None and outputs.backward_logits is not None:
+            outputs.forward_loss = _mean_cross_entropy(outputs.forward_logits, forward_labels)
+            outputs.backward_loss = _mean_cross_entropy(outputs.backward_logits, backward_labels)
+        else:
+            outputs.forward_loss = self._loss(ahead, forward_labels, num_samples)
+            outputs.backward_loss = self._loss(back, backward_labels, num_samples)
+        outputs.loss = (outputs.forward_loss + outputs.backward_loss) / 2
+        return outputs
+
+    def _loss(self, hidden_states: torch.Tensor, labels: torch.Tensor, num_samples: int) -> torch.Tensor:
+        predicted = labels != -100
+        losses = word_losses(self.lm_head, hidden_states[predicted], labels[predicted], num_samples)
+        return losses.sum() / max(len(losses), 1)
+
+    def _check_streams(
+        self,
+        attention_mask: torch.Tensor | None,
+        token_type_ids: torch.Tensor | None,
+        output_hidden_states: bool | None,
+    ) -> None:
+        given = {
+            "attention_mask": attention_mask is not None,
+            "token_type_ids": token_type_ids is not None,
+            "output_hidden_states": bool(output_hidden_states),
+        }
+        if names := [name for name, is_given in given.items() if is_given]:
+            raise ValueError(f"{', '.join(names)} cannot be given with backward_input_ids")
 
     def _packed_labels(self, labels: torch.Tensor, packed: PackedSequences) -> tuple[torch.Tensor, torch.Tensor]:
         """Labels in the layout of the packed sequences, `(sequences, length)`, those of the boundaries filled in.

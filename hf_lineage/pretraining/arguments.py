@@ -11,7 +11,8 @@ from transformers import HfArgumentParser
 
 from ..settings_file import read_settings_file, settings_as_words
 
-OptimizerName = Literal["lamb", "adamw"]
+OptimizerName = Literal["lamb", "adamw", "adagrad"]
+ScheduleName = Literal["linear", "constant"]
 MixedPrecision = Literal["no", "fp16", "bf16"]
 
 # What may change when a run goes on: nothing of it touches the weights.
@@ -76,16 +77,23 @@ class PretrainingArguments:
     per_device_train_batch_size: int = field(default=32, metadata=describe("Examples a process and batch."))
     per_device_eval_batch_size: int = field(default=32, metadata=describe("Evaluated examples a process and batch."))
     gradient_accumulation_steps: int = field(default=1, metadata=describe("Batches a process and optimizer step."))
-    optimizer: OptimizerName = field(default="lamb", metadata=describe("LAMB, as ALBERT, or AdamW."))
+    optimizer: OptimizerName = field(default="lamb", metadata=describe("LAMB, as ALBERT; AdamW; or Adagrad, as ELMo."))
     learning_rate: float = field(default=0.00176, metadata=describe("Peak learning rate."))
     warmup_ratio: float = field(
         default=0.025,
         metadata=describe("Share of the training in which the learning rate rises from 0; it then falls to 0."),
     )
+    lr_scheduler_type: ScheduleName = field(
+        default="linear", metadata=describe("Whether the learning rate falls after the warmup, or stays (constant).")
+    )
     weight_decay: float = field(default=0.01, metadata=describe("Weight decay, not on biases and norms."))
     adam_beta1: float = field(default=0.9, metadata=describe("Decay of the first moment."))
     adam_beta2: float = field(default=0.999, metadata=describe("Decay of the second moment."))
     adam_epsilon: float = field(default=1e-6, metadata=describe("Added to the root of the second moment."))
+    adagrad_accumulator: float = field(
+        default=0.0025,
+        metadata=describe("Where Adagrad's sum of squares begins: ELMo's 1.0, its losses not multiplied by 20."),
+    )
     max_grad_norm: float = field(
         default=1.0, metadata=describe("Longest gradient; longer ones are scaled down. 0 leaves gradients alone.")
     )
@@ -113,7 +121,8 @@ class PretrainingArguments:
 
     def __post_init__(self) -> None:
         self._check_numbers()
-        require(self, ("optimizer",), lambda value: value in get_args(OptimizerName), "lamb or adamw")
+        require(self, ("optimizer",), lambda value: value in get_args(OptimizerName), "lamb, adamw or adagrad")
+        require(self, ("lr_scheduler_type",), lambda value: value in get_args(ScheduleName), "linear or constant")
         precisions = (None, *get_args(MixedPrecision))
         require(self, ("mixed_precision",), lambda value: value in precisions, "no, fp16 or bf16")
         if (self.max_steps is None) == (self.max_minutes is None):
@@ -157,7 +166,7 @@ class PretrainingArguments:
         require(self, ("max_steps", "eval_steps"), lambda value: value is None or value >= 1, "at least 1")
         require(self, ("max_minutes",), lambda value: value is None or value > 0, "above 0")
         require(self, ("max_length",), lambda value: value >= 8, "at least 8")
-        not_negative = ("weight_decay", "max_grad_norm", "dataloader_num_workers", "seed")
+        not_negative = ("adagrad_accumulator", "weight_decay", "max_grad_norm", "dataloader_num_workers", "seed")
         require(self, not_negative, lambda value: value >= 0, "at least 0")
         require(self, ("learning_rate", "adam_epsilon"), lambda value: value > 0, "above 0")
         require(self, ("warmup_ratio",), lambda value: 0 <= value <= 1, "between 0 and 1")

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from datasets import Dataset, DatasetDict, IterableDataset, IterableDatasetDict
 
@@ -14,6 +14,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _SAMPLED_ROWS = 100
 
 CorpusInput: TypeAlias = str | os.PathLike | Dataset | IterableDataset
+TextUnit = Literal["document", "line"]
 
 
 class Corpus:
@@ -35,6 +36,8 @@ class Corpus:
             Column of the datasets that holds the text.
         block_size (`int` or `None`, defaults to `None`):
             Bytes of text in a block. `None` takes a 128th of the text, but at least 16 KiB and at most 256 KiB.
+        text_unit (`str`, defaults to `"document"`):
+            `"line"` makes a document of each line of a text file, for text that has no blank lines between documents.
 
     Raises:
         ValueError: If an input is missing, empty, given twice or of the wrong kind.
@@ -50,9 +53,12 @@ class Corpus:
         *,
         text_column: str = "text",
         block_size: int | None = None,
+        text_unit: TextUnit = "document",
     ):
         if block_size is not None and block_size < 1:
             raise ValueError(f"block_size must be at least 1, got {block_size}")
+        if text_unit not in get_args(TextUnit):
+            raise ValueError(f"text_unit must be 'document' or 'line', got {text_unit!r}")
         single = isinstance(inputs, (str, os.PathLike, Dataset, IterableDataset, DatasetDict, IterableDatasetDict))
         given: list[Any] = [inputs] if single else list(cast(Sequence[CorpusInput], inputs))
         if not given:
@@ -70,7 +76,7 @@ class Corpus:
         self.block_size = block_size or (_LARGEST_BLOCK if streams else _default_block_size(size))
         self.files = [file.path for file in files]
         self.sources = (
-            *self._text_sources(files),
+            *self._text_sources(files, text_unit == "line"),
             *(self._rows(dataset, text_column, mean) for dataset, mean in datasets),
             *(source for stream in streams for source in self._row_streams(stream, text_column)),
         )
@@ -88,18 +94,18 @@ class Corpus:
                     return other
         return None
 
-    def _text_sources(self, files: list[TextFile]) -> Iterator[AnySource]:
+    def _text_sources(self, files: list[TextFile], by_line: bool) -> Iterator[AnySource]:
         if plain := tuple(file for file in files if file.size and not file.compressed):
-            yield PlainText(plain, self.block_size)
+            yield PlainText(plain, self.block_size, by_line)
         gathered: list[TextFile] = []  # small neighbours, so that a block is not as small as the smallest file
         for file in files:
             if file.compressed:
                 gathered.append(file)
                 if sum(file.text_size for file in gathered) >= self.block_size:
-                    yield CompressedText(tuple(gathered), self.block_size)
+                    yield CompressedText(tuple(gathered), self.block_size, by_line)
                     gathered = []
         if gathered:
-            yield CompressedText(tuple(gathered), self.block_size)
+            yield CompressedText(tuple(gathered), self.block_size, by_line)
 
     def _rows(self, dataset: Dataset, column: str, mean: int) -> Rows:
         rows_per_block = max(1, self.block_size // mean)
@@ -171,4 +177,4 @@ def _is_gzip(path: str | os.PathLike) -> bool:
         return file.read(2) == _GZIP_MAGIC
 
 
-__all__ = ["Corpus", "CorpusInput", "Document"]
+__all__ = ["Corpus", "CorpusInput", "Document", "TextUnit"]

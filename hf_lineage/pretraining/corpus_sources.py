@@ -82,11 +82,12 @@ class PlainText:
     """Uncompressed text files one after the other, as one line of bytes that blocks are cut from.
 
     A document belongs to the block in which the blank line before it begins, so a block is found without reading
-    what is before it.
+    what is before it. Where each line is a document, it belongs to the block in which it begins.
     """
 
     files: tuple[TextFile, ...]
     block_size: int
+    by_line: bool = False
     _ends: list[int] = field(init=False, repr=False)
 
     def __post_init__(self):
@@ -110,12 +111,15 @@ class PlainText:
             begin = self._ends[number] - self.files[number].size
             if begin >= stop:
                 break
-            documents += _documents(self.files[number], max(start - begin, 0), stop - begin)
+            documents += self._read(self.files[number], max(start - begin, 0), stop - begin)
         return documents
 
     def __iter__(self) -> Iterator[Document]:
         for file in self.files:
-            yield from _documents(file)
+            yield from self._read(file)
+
+    def _read(self, file: TextFile, start: int = 0, stop: int | None = None) -> Iterator[Document]:
+        return (_lines if self.by_line else _documents)(file, start, stop)
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,7 @@ class CompressedText:
 
     files: tuple[TextFile, ...]
     block_size: int
+    by_line: bool = False
 
     @property
     def size(self) -> int:
@@ -163,7 +168,7 @@ class CompressedText:
 
     def __iter__(self) -> Iterator[Document]:
         for file in self.files:
-            yield from _documents(file)
+            yield from (_lines if self.by_line else _documents)(file)
 
 
 @dataclass(frozen=True)
@@ -234,6 +239,21 @@ def _documents(file: TextFile, start: int = 0, stop: int | None = None) -> Itera
             position += len(line)
         if segments:
             yield Document(file.number, first, segments)
+
+
+def _lines(file: TextFile, start: int = 0, stop: int | None = None) -> Iterator[Document]:
+    """The lines that begin in `start:stop`, each a document."""
+    with _opened(file) as lines:
+        position = start
+        if start:
+            lines.seek(start - 1)
+            position += len(lines.readline()) - 1
+        for line in lines:
+            if stop is not None and position >= stop:
+                return
+            if text := _decoded(line, file.path, position):
+                yield Document(file.number, position, [text])
+            position += len(line)
 
 
 @contextmanager

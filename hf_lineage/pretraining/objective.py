@@ -12,15 +12,19 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .arguments import PretrainingArguments
-from .corpus import Corpus
+from .corpus import Corpus, TextUnit
 from .held_out import HeldOutSplit
 from .optimization import parameter_groups
 
 # Family -> module and class. A new family adds a file with its objective, and a row here.
-FAMILIES = {"albert": (".albert", "AlbertObjective"), "xlnet": (".xlnet", "XLNetObjective")}
+FAMILIES = {
+    "albert": (".albert", "AlbertObjective"),
+    "xlnet": (".xlnet", "XLNetObjective"),
+    "elmo": (".elmo", "ElmoObjective"),
+}
 
 Inputs = dict[str, torch.Tensor]
-_BLOCKS_PER_READER, _SMALLEST_BLOCK = 4, 2048
+_BLOCKS_PER_READER = 4
 
 
 class Objective(ABC):
@@ -37,6 +41,8 @@ class Objective(ABC):
     """
 
     arguments_class: ClassVar[type]
+    smallest_block: ClassVar[int] = 2**11  # bytes of text that are read at once
+    largest_block: ClassVar[int] = 2**18
 
     def __init__(self, settings: PretrainingArguments, own: Any, tokenizer: PreTrainedTokenizerBase) -> None:
         self.settings, self.own, self.tokenizer = settings, own, tokenizer
@@ -91,6 +97,19 @@ class Objective(ABC):
     def summarize(self, sums: dict[str, float], name: str) -> dict[str, float]:
         """Returns the metrics of a dataset from the sums over all its batches."""
 
+    @property
+    def text_unit(self) -> TextUnit:
+        """What a document of a text file is."""
+        return "document"
+
+    def total(self, losses: dict[str, Any]) -> Any:
+        """Returns what is minimized, from all losses: their sum."""
+        return sum(losses.values())
+
+    def vocabulary(self) -> dict[str, Any]:
+        """Returns tokens and their ids, by which another tokenizer is noticed."""
+        return self.tokenizer.get_vocab()
+
     def file_sizes(self) -> dict[str, int]:
         """Returns the sizes of the files that are trained on, by which a changed text is noticed."""
         return {path: os.path.getsize(path) for path in Corpus(self.settings.train_files).files}
@@ -101,16 +120,16 @@ class Objective(ABC):
         Args:
             num_readers: How many read it at once, each block after block; there are blocks enough for all of them.
         """
-        corpus = _corpus(self.settings.train_files, num_readers)
+        corpus = self._corpus(self.settings.train_files, num_readers)
         split = self._held_out_split()
         return corpus if split is None else split.train(corpus)
 
     def validation_corpus(self, num_readers: int = 1) -> Corpus | None:
         """Returns the text that is held out, if any is; the argument is that of `train_corpus`."""
         if self.settings.validation_files:
-            return _corpus(self.settings.validation_files, num_readers)
+            return self._corpus(self.settings.validation_files, num_readers)
         split = self._held_out_split()
-        return None if split is None else split.held_out(_corpus(self.settings.train_files, num_readers))
+        return None if split is None else split.held_out(self._corpus(self.settings.train_files, num_readers))
 
     def num_tokens(self, inputs: Inputs) -> torch.Tensor:
         """Returns the number of tokens of a batch, padding not counted."""
@@ -120,15 +139,16 @@ class Objective(ABC):
         """Returns the groups for the optimizer."""
         return parameter_groups(model, self.settings.weight_decay)
 
+    def _corpus(self, files: list[str], num_readers: int) -> Corpus:
+        """Returns a corpus with several blocks for each reader, if it is large enough for that."""
+        corpus = Corpus(files, text_unit=self.text_unit)
+        enough = int(sum(source.size for source in corpus.sources) / (_BLOCKS_PER_READER * num_readers))
+        size = min(corpus.block_size, max(enough, self.smallest_block), self.largest_block)
+        return corpus if size == corpus.block_size else Corpus(files, block_size=size, text_unit=self.text_unit)
+
     def _held_out_split(self) -> HeldOutSplit | None:
         share = self.settings.validation_share
         return HeldOutSplit(share, self.settings.seed) if share else None
-
-
-def _corpus(files: list[str], num_readers: int) -> Corpus:
-    corpus = Corpus(files)
-    enough = int(sum(source.size for source in corpus.sources) / (_BLOCKS_PER_READER * num_readers))
-    return corpus if enough >= corpus.block_size else Corpus(files, block_size=max(enough, _SMALLEST_BLOCK))
 
 
 def objective_class(family: str) -> type[Objective]:

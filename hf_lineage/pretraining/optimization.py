@@ -108,15 +108,17 @@ def create_optimizer(
     learning_rate: float,
     betas: tuple[float, float],
     epsilon: float,
+    accumulator: float = 0.0,
 ) -> torch.optim.Optimizer:
-    """Creates LAMB or AdamW.
+    """Creates LAMB, AdamW or Adagrad.
 
     Args:
-        name: `"lamb"` or `"adamw"`.
+        name: `"lamb"`, `"adamw"` or `"adagrad"`.
         groups: From `parameter_groups`; the parameters are on their device already.
         learning_rate: Peak learning rate of the groups that have none of their own.
-        betas: Decay of the first and of the second moment.
+        betas: Decay of the first and of the second moment; not of Adagrad.
         epsilon: Added to the root of the second moment.
+        accumulator: Where Adagrad's sum of squared gradients begins.
 
     Raises:
         ValueError: If there is no optimizer of that name, or a number is out of range.
@@ -126,18 +128,23 @@ def create_optimizer(
     if name == "adamw":
         is_fused = all(weight.device.type in _FUSED_ADAMW_DEVICES for group in groups for weight in group["params"])
         return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=epsilon, fused=is_fused)
-    raise ValueError(f"optimizer must be 'lamb' or 'adamw', got {name!r}")
+    if name == "adagrad":
+        return torch.optim.Adagrad(groups, lr=learning_rate, initial_accumulator_value=accumulator, eps=epsilon)
+    raise ValueError(f"optimizer must be 'lamb', 'adamw' or 'adagrad', got {name!r}")
 
 
-def learning_rate_factor(progress: float, warmup: float) -> float:
+def learning_rate_factor(progress: float, warmup: float, schedule: str = "linear") -> float:
     """Returns the share of the peak learning rate: a line from 0 to 1 during the warmup, then one from 1 to 0.
 
     Args:
         progress: How much of the training is done, from 0 to 1.
         warmup: How much of it warms up, from 0 to 1.
+        schedule: `"linear"`, or `"constant"` for a rate that stays at 1 after the warmup.
     """
     if progress < warmup:
         return progress / warmup
+    if schedule == "constant":
+        return 1.0
     return max(0.0, (1 - progress) / (1 - warmup)) if warmup < 1 else 1.0
 
 

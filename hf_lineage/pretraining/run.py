@@ -125,7 +125,7 @@ class _Run:
 
     def _describe_run(self) -> dict[str, Any]:
         """Returns what must be the same when a run goes on."""
-        vocabulary = json.dumps(sorted(self.tokenizer.get_vocab().items()))
+        vocabulary = json.dumps(sorted(self.objective.vocabulary().items()))
         arguments = {**dataclasses.asdict(self.settings), **dataclasses.asdict(self.own)}
         return {
             "settings": {name: value for name, value in arguments.items() if name not in FREE_SETTINGS},
@@ -204,7 +204,7 @@ class _Run:
         ) as bar:
             while progress < 1:
                 with self.clock.training():
-                    training.step(learning_rate_factor(progress, settings.warmup_ratio))
+                    training.step(learning_rate_factor(progress, settings.warmup_ratio, settings.lr_scheduler_type))
                 bar.update()
                 step, progress = training.num_steps, self._progress()
                 is_last = progress >= 1

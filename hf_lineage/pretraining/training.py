@@ -46,6 +46,7 @@ class Training:
             settings.learning_rate,
             (settings.adam_beta1, settings.adam_beta2),
             settings.adam_epsilon,
+            settings.adagrad_accumulator,
         )
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
         self.num_steps = 0
@@ -94,7 +95,7 @@ class Training:
         self._batches.close()
 
     def pop_report(self) -> dict[str, float]:
-        """Returns the mean of each loss over the steps since the last report, `loss`, their sum, and `grad_norm`.
+        """Returns the mean of each loss over the steps since the last report, `loss`, their total, and `grad_norm`.
 
         Raises:
             FloatingPointError: If a loss is NaN or infinite.
@@ -109,7 +110,7 @@ class Training:
                 f"The loss is not finite at step {self.num_steps}: {losses}; try a lower --learning_rate, it is "
                 f"{self.settings.learning_rate}"
             )
-        report = {"loss": sum(losses.values()), **losses}
+        report = {"loss": self.objective.total(losses), **losses}
         if self.grad_norm is not None and self.grad_norm.isfinite():  # with fp16 a step may be skipped
             report["grad_norm"] = self.grad_norm.item()
         return report
@@ -160,7 +161,8 @@ class Training:
         self.num_tokens += int(self.objective.num_tokens(batch.inputs))
         inputs = send_to_device(batch.inputs, self.accelerator.device, non_blocking=True)
         losses, self._carried[batch.part] = self.objective.losses(self.model, inputs, self._carried[batch.part])
-        self.accelerator.backward(sum(losses[name] * (counts[name] * scales[name]) for name in counts))
+        shares = {name: losses[name] * (counts[name] * scales[name]) for name in counts}
+        self.accelerator.backward(self.objective.total(shares))
         for name, loss in losses.items():
             # Added on the device: to read a number would be to wait for it.
             self._sums[name] = self._sums.get(name, 0.0) + loss.detach().float() * counts[name]

@@ -15,7 +15,7 @@ from reference_elmo import random_arrays
 from transformers import AutoModel, AutoTokenizer
 
 import hf_lineage
-from hf_lineage import ElmoModel, ElmoTokenizer, convert_elmo_checkpoint
+from hf_lineage import ElmoConfig, ElmoForPreTraining, ElmoModel, ElmoTokenizer, convert_elmo_checkpoint
 from hf_lineage.cli import main
 
 REPOSITORY = str(Path(hf_lineage.__file__).parents[1])
@@ -260,3 +260,20 @@ def test_the_command_itself(checkpoint):
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("hf-lineage: ")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_softmax_goes_out_and_comes_back(run, tmp_path):
+    config = ElmoConfig(hidden_size=12, lstm_hidden_size=10, char_cnn_filters=[[1, 4], [2, 5]], vocab_size=len(WORDS))
+    model = ElmoForPreTraining(config)
+    model.save_pretrained(tmp_path / "model")
+    (tmp_path / "words.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    files = ("--options", tmp_path / "o.json", "--weights", tmp_path / "w.hdf5")
+    assert run("convert", "elmo-export", tmp_path / "model", *files, "--softmax")[0] == 0
+    back = ("convert", "elmo", *files, "--softmax", "--vocabulary", tmp_path / "words.txt")
+    assert run(*back, "--output", tmp_path / "back")[0] == 0
+    found = ElmoForPreTraining.from_pretrained(tmp_path / "back").state_dict()
+    assert all(torch.equal(found[name], value) for name, value in model.state_dict().items())
+    assert run("convert", "elmo-export", tmp_path / "model", *files, "--overwrite")[0] == 0
+    status, _, error = run(*back, "--output", tmp_path / "none")
+    assert status != 0
+    assert "no dataset softmax/W" in error

@@ -21,6 +21,8 @@ FILES = [
     "lstm",
     "scalar_mix",
     "heads",
+    "scoring",
+    "softmax",
     "modeling",
     "packed_linear",
     "tokenization",

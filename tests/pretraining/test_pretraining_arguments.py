@@ -82,7 +82,7 @@ def test_flags_win_over_the_file(tmp_path: Path):
         ("{zzz: 1}", "unknown setting 'zzz'; there are train_files, "),
         ("just words", "must hold settings and their values, got 'just words'"),
         ("{a: ", "cannot read"),
-        ("{family: gpt}", "must be one of albert, xlnet, got 'gpt'"),
+        ("{family: gpt}", "must be one of albert, xlnet, elmo, got 'gpt'"),
     ],
 )
 def test_wrong_files(tmp_path: Path, text: str, message: str):
@@ -150,7 +150,7 @@ def test_help_says_what_there_is(capsys):
     for text in (
         "--config FILE",
         "--sentence_objective {sop,nsp,none}",
-        "--optimizer {lamb,adamw}",
+        "--optimizer {lamb,adamw,adagrad}",
         "default: 0.025)",
     ):
         assert text in usage

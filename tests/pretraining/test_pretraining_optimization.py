@@ -82,7 +82,7 @@ def test_adamw_gets_the_same_numbers():
 
 
 def test_other_optimizers_are_refused():
-    with pytest.raises(ValueError, match="optimizer must be 'lamb' or 'adamw', got 'sgd'"):
+    with pytest.raises(ValueError, match="optimizer must be 'lamb', 'adamw' or 'adagrad', got 'sgd'"):
         create_optimizer("sgd", parameter_groups(nn.Linear(2, 2), 0.3), 0.1, (0.8, 0.9), 1e-7)
 
 
@@ -100,3 +100,26 @@ def test_the_course_of_the_learning_rate_is_transformers_linear_schedule(num_ste
 
 def test_a_learning_rate_may_warm_up_all_the_time():
     assert [learning_rate_factor(progress, 1.0) for progress in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
+
+
+def test_a_constant_learning_rate_stays_after_the_warmup():
+    assert [learning_rate_factor(progress, 0.5, "constant") for progress in (0.0, 0.25, 0.5, 1.0)] == [0, 0.5, 1, 1]
+
+
+def test_adagrad_without_the_factor_of_the_original():
+    """bilm-tf multiplies its losses by the 20 steps of a window; so its accumulator of 1 is 1 / 400 here."""
+    start, factor = torch.randn(5), 20
+
+    def train(loss_factor: int, accumulator: float) -> torch.Tensor:
+        weight = nn.Parameter(start.clone())
+        groups = [{"params": [weight], "weight_decay": 0.0, "trust_ratio": True}]
+        optimizer = create_optimizer("adagrad", groups, 0.2, (0.9, 0.999), 1e-12, accumulator)
+        for step in range(5):
+            optimizer.zero_grad()
+            (loss_factor * (weight - step).square().mean()).backward()
+            torch.nn.utils.clip_grad_norm_([weight], 10.0 * loss_factor / factor)
+            optimizer.step()
+        return weight.detach()
+
+    torch.testing.assert_close(train(factor, 1.0), train(1, 1.0 / factor**2))
+    assert not torch.allclose(train(factor, 1.0), train(1, 1.0))

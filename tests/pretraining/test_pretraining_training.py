@@ -166,5 +166,5 @@ def test_processes_carry_their_own(folder: Path):
 
 
 def test_unknown_families_are_refused():
-    with pytest.raises(ValueError, match="--family must be one of albert, xlnet, sum, got 'gpt'"):
+    with pytest.raises(ValueError, match="--family must be one of albert, xlnet, elmo, sum, got 'gpt'"):
         objective_class("gpt")
