@@ -18,6 +18,22 @@ _BYTE_ORDER_MARK = "\ufeff".encode()
 _LINES_PER_UPDATE = 1000
 
 
+class TooLittleTextError(ValueError):
+    """Raised where a text cannot fill a vocabulary.
+
+    Args:
+        largest: The number of entries that it is enough for.
+        vocab_size: The number that was asked for.
+    """
+
+    def __init__(self, largest: int, vocab_size: int) -> None:
+        super().__init__(
+            f"the text is enough for a vocabulary of {largest}, not of {vocab_size}: "
+            f"choose vocab_size {largest} or less, or give more text"
+        )
+        self.largest = largest
+
+
 class TextLines:
     """Lines of text, read anew at each pass; blank ones are left out.
 

@@ -10,7 +10,7 @@ from transformers import BertTokenizer
 from hf_lineage.files import atomic_folder
 
 from .report import TokenizerReport, measure_tokenizer
-from .text import LineSample, TextLines
+from .text import LineSample, TextLines, TooLittleTextError
 from .unigram import MEASURED_LINES
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -92,10 +92,7 @@ def train_bert_tokenizer(
         backend.train_from_iterator(text.read("count words"), trainer)
         vocab = backend.get_vocab()
         if len(vocab) < vocab_size:
-            raise ValueError(
-                f"the text is enough for a vocabulary of {len(vocab)}, not of {vocab_size}: "
-                f"choose vocab_size {len(vocab)} or less, or give more text"
-            )
+            raise TooLittleTextError(len(vocab), vocab_size)
         tokenizer = BertTokenizer(
             vocab=dict(sorted(vocab.items(), key=lambda item: item[1])),
             do_lower_case=do_lower_case,

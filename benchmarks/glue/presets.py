@@ -126,7 +126,7 @@ PRESETS: dict[str, Preset] = {
             "initializer_range": _TINY_RANGE,
         },
         vocabulary="gpt2",
-        vocab_size=600,
+        vocab_size=800,
     ),
     # For GLUE on two CPU cores: 1.5, 1.9 and 3.5 million parameters
     "elmo-small": _elmo([[1, 32], [2, 32], [3, 64], [4, 128]], 256, 256, dropout=0.2, head=512),

@@ -19,10 +19,10 @@ from itertools import product
 
 from benchmarks.minisuite.splits import Example, Group, draw_groups, pick, sentence, shuffled
 
-GROUPS_PER_WORD = {"train": 60, "validation": 12}
+GROUPS_PER_WORD = {"train": 240, "validation": 40}
 
-# The share of groups that use the same two nouns in both columns.
-SAME_NOUNS_SHARE = 0.4
+# The share of groups whose second sentence has the word in its first sense.
+FIRST_SENSE_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -62,57 +62,25 @@ WORDS = (
         ("traffic", "motorway", "bridge", "highway", "street"),
     ),
     AmbiguousWord(
-        "crane",
-        ("marsh", "lagoon", "swamp", "pond", "wetland"),
-        ("tower", "harbour", "factory", "freight", "construction"),
-    ),
-    AmbiguousWord(
-        "seal",
-        ("zoo", "island", "beach", "fur", "baby"),
-        ("letter", "envelope", "jar", "bottle", "parcel"),
-    ),
-    AmbiguousWord(
         "trunk",
         ("cedar", "elm", "beech", "poplar", "chestnut"),
         ("car", "taxi", "sedan", "limousine", "hatchback"),
-    ),
-    AmbiguousWord(
-        "mouse",
-        ("field", "cellar", "house", "forest", "meadow"),
-        ("computer", "laptop", "desktop", "office", "gaming"),
-    ),
-    AmbiguousWord(
-        "horn",
-        ("goat", "bull", "rhino", "ram", "buffalo"),
-        ("truck", "bus", "train", "ferry", "tram"),
     ),
     AmbiguousWord(
         "ring",
         ("gold", "silver", "diamond", "wedding", "emerald"),
         ("boxing", "wrestling", "judo", "circus", "sumo"),
     ),
-    AmbiguousWord(
-        "spring",
-        ("mattress", "sofa", "clock", "trap", "pen"),
-        ("mountain", "canyon", "valley", "desert", "mineral"),
-    ),
-    AmbiguousWord(
-        "plant",
-        ("tomato", "bean", "pepper", "lavender", "basil"),
-        ("steel", "chemical", "cement", "power", "paper"),
-    ),
 )
 
 SLOTS = {
-    "who": ("she", "he", "my sister", "our neighbour", "the old man", "the twins", "a friend", "the students"),
-    "verb": ("described", "mentioned", "remembered", "asked about", "talked about", "dreamed of"),
+    "who": ("she", "he", "Anna", "Peter", "we", "they", "Maria", "everybody"),
+    "verb": ("described", "mentioned", "remembered", "noticed", "saw", "liked"),
     "other": ("poster", "picture", "story", "video", "report", "book"),
-    "when": ("yesterday", "this morning", "last week", "on Sunday", "after lunch", "at school"),
 }
 TEMPLATES = (
     "{who} {verb} the {context} {word} and the {distractor} {other} .",
     "{who} {verb} the {distractor} {other} and the {context} {word} .",
-    "{when} , {who} {verb} the {distractor} {other} and the {context} {word} .",
     "{who} {verb} the {context} {word} but not the {distractor} {other} .",
     "{who} {verb} the {distractor} {other} next to the {context} {word} .",
 )
@@ -141,17 +109,13 @@ def _divide(word: AmbiguousWord, rng: random.Random) -> dict[str, list[Combinati
 
 
 def _draw_group(word: str, combinations: list[Combination], rng: random.Random) -> Group:
-    left, other = shuffled(combinations, rng)[:2]
-    right = left if rng.random() < SAME_NOUNS_SHARE else other
+    left, right = shuffled(combinations, rng)[:2]
     template = pick(TEMPLATES, rng)
     first_left, second_left = _draw_sentences(template, word, left, rng)
     first_right, second_right = _draw_sentences(template, word, right, rng)
-    return (
-        Example((first_left, first_right), "same"),
-        Example((second_left, second_right), "same"),
-        Example((first_left, second_right), "different"),
-        Example((second_left, first_right), "different"),
-    )
+    if rng.random() < FIRST_SENSE_SHARE:
+        return Example((first_left, first_right), "same"), Example((second_left, first_right), "different")
+    return Example((first_left, second_right), "different"), Example((second_left, second_right), "same")
 
 
 def _draw_sentences(template: str, word: str, combination: Combination, rng: random.Random) -> tuple[str, str]:
