@@ -19,10 +19,10 @@ from itertools import product
 
 from benchmarks.minisuite.splits import Example, Group, draw_groups, pick, sentence, shuffled
 
-GROUPS_PER_WORD = {"train": 240, "validation": 40}
+GROUPS_PER_WORD = {"train": 320, "validation": 60}
 
 # The share of groups whose second sentence has the word in its first sense.
-FIRST_SENSE_SHARE = 0.75
+FIRST_SENSE_SHARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -57,32 +57,24 @@ WORDS = (
         ("puppy", "hound", "terrier", "poodle", "spaniel"),
     ),
     AmbiguousWord(
-        "jam",
-        ("strawberry", "apricot", "plum", "raspberry", "cherry"),
-        ("traffic", "motorway", "bridge", "highway", "street"),
-    ),
-    AmbiguousWord(
         "trunk",
         ("cedar", "elm", "beech", "poplar", "chestnut"),
         ("car", "taxi", "sedan", "limousine", "hatchback"),
     ),
-    AmbiguousWord(
-        "ring",
-        ("gold", "silver", "diamond", "wedding", "emerald"),
-        ("boxing", "wrestling", "judo", "circus", "sumo"),
-    ),
 )
 
 SLOTS = {
-    "who": ("she", "he", "Anna", "Peter", "we", "they", "Maria", "everybody"),
-    "verb": ("described", "mentioned", "remembered", "noticed", "saw", "liked"),
+    "who": ("she", "he", "Anna", "Peter"),
+    "verb": ("described", "mentioned", "noticed", "saw"),
     "other": ("poster", "picture", "story", "video", "report", "book"),
 }
 TEMPLATES = (
     "{who} {verb} the {context} {word} and the {distractor} {other} .",
+    "{who} {verb} the {context} {word} near the {distractor} {other} .",
+    "{who} {verb} the {context} {word} after the {distractor} {other} .",
+    "{who} {verb} the {context} {word} before the {distractor} {other} .",
+    "{who} {verb} the {context} {word} with the {distractor} {other} .",
     "{who} {verb} the {distractor} {other} and the {context} {word} .",
-    "{who} {verb} the {context} {word} but not the {distractor} {other} .",
-    "{who} {verb} the {distractor} {other} next to the {context} {word} .",
 )
 
 # A noun of the first sense and one of the second.
