@@ -52,9 +52,7 @@ SEQUENCES = (
         ("for most pupils", "in this country", "for her children"),
         ("kindergarten", "primary school", "high school", "college"),
     ),
-    OrderedItems(
-        ("in the bakery", "with this bread", "for the bakers"), ("mixing", "kneading", "baking", "slicing")
-    ),
+    OrderedItems(("in the bakery", "with this bread", "for the bakers"), ("mixing", "kneading", "baking", "slicing")),
     OrderedItems(
         ("on the farm", "in the fields", "for the farmers"), ("ploughing", "sowing", "weeding", "harvesting")
     ),

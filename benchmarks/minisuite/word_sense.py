@@ -3,13 +3,14 @@
 The noun before the ambiguous word gives its sense: "the river bank" against "the savings bank". The sentence also has
 a noun that goes with the other sense, but it belongs to another word: "the savings report and the river bank".
 
-A group has two sentences for the first column and two for the second. The two sentences of a column differ only in
-the places of these nouns, so they have the same words and different senses. Of the four pairs, two have the same sense
-and two have different ones. Thus each sentence is in one pair of each label, and each pair of bags of words has both
-labels equally often. Validation has combinations of two nouns that are not in training. The nouns themselves are.
+A group has two sentences for the first column and one for the second. The two differ only in the places of these
+nouns, so they have the same words and different senses: one pair has the same sense and one has different ones, and
+each pair of bags of words has both labels equally often. Validation has combinations of two nouns that are not in
+training. The nouns themselves are.
 
-In some groups the sentences of both columns have the same two nouns. There, a model that does not know the senses yet
-can learn to compare two words in their contexts.
+In most groups the second sentence has the word in its first sense, and in most phrasings the noun that gives the sense
+comes first. Were it half of them, neither the nouns nor their places would go with a label by themselves, and a model
+that learns from scratch would have no simpler rule to start from.
 """
 
 import random
@@ -82,7 +83,7 @@ Combination = tuple[str, str]
 
 
 def generate(rng: random.Random) -> dict[str, list[Group]]:
-    """Draw the groups of four pairs of each split."""
+    """Draw the groups of two pairs of each split."""
     seen: set[str] = set()
     splits: dict[str, list[Group]] = {split: [] for split in GROUPS_PER_WORD}
     for word in WORDS:
