@@ -23,11 +23,11 @@ from benchmarks.minisuite.baselines import bag_of_words_accuracy
 
 # Preset -> its arguments. A learning rate for training from scratch is far above one for fine-tuning.
 MODELS = {
-    "elmo-tiny": {"--learning_rate": "3e-3", "--num_train_epochs": "8"},
-    "xlnet-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "7"},
-    "albert-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "7"},
+    "elmo-tiny": {"--learning_rate": "3e-3", "--num_train_epochs": "6"},
+    "xlnet-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "10"},
+    "albert-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "11"},
     "bert-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "8"},
-    "gpt2-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "6"},
+    "gpt2-tiny": {"--learning_rate": "1e-3", "--num_train_epochs": "8"},
 }
 WHAT_DECIDES = {
     "sentiment": "the words themselves",

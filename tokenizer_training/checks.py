@@ -3,6 +3,22 @@
 from collections.abc import Sequence
 
 
+class TooLittleTextError(ValueError):
+    """Raised where a text cannot fill a vocabulary.
+
+    Args:
+        largest: The number of entries that it is enough for.
+        vocab_size: The number that was asked for.
+    """
+
+    def __init__(self, largest: int, vocab_size: int) -> None:
+        super().__init__(
+            f"the text is enough for a vocabulary of {largest}, not of {vocab_size}: "
+            f"choose vocab_size {largest} or less, or give more text"
+        )
+        self.largest = largest
+
+
 def check_symbols(option: str, symbols: Sequence[str], own: Sequence[str], alphabet: Sequence[str] = ()) -> None:
     """Checks that symbols are all different, none is a special token of the family, and each can stand in a text.
 
@@ -43,10 +59,7 @@ def check_filled(found: int, vocab_size: int) -> None:
     """Checks that the text has filled the vocabulary.
 
     Raises:
-        ValueError: If not; it tells what the text is enough for.
+        TooLittleTextError: If not.
     """
     if found < vocab_size:
-        raise ValueError(
-            f"the text is enough for a vocabulary of {found}, not of {vocab_size}: "
-            f"choose vocab_size {found} or less, or give more text"
-        )
+        raise TooLittleTextError(found, vocab_size)

@@ -17,7 +17,7 @@ from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
 from hf_lineage.albert.sentencepiece_albert import wire_fields
 from hf_lineage.files import atomic_folder
 
-from .checks import check_symbols
+from .checks import TooLittleTextError, check_symbols
 from .report import TokenizerReport, save_report
 from .text import TextLines
 
@@ -270,24 +270,21 @@ def _trained(
     except RuntimeError as error:
         if failures:
             raise failures[0] from None
-        raise ValueError(_explanation(str(error), vocab_size)) from error
+        raise _explanation(str(error), vocab_size) from error
     return model.getvalue()
 
 
-def _explanation(message: str, vocab_size: int) -> str:
+def _explanation(message: str, vocab_size: int) -> ValueError:
     if found := re.search(r"Vocabulary size too high .* a value <= (\d+)", message):
-        return (
-            f"the text is enough for a vocabulary of {found[1]}, not of {vocab_size}: "
-            f"choose vocab_size {found[1]} or less, or give more text"
-        )
+        return TooLittleTextError(int(found[1]), vocab_size)
     if found := re.search(r"smaller than required_chars. \d+ vs (\d+)", message):
-        return (
+        return ValueError(
             f"the characters of the text need a vocabulary of at least {found[1]}, not {vocab_size}: "
             f"choose a larger vocab_size or a lower character_coverage"
         )
     if "sentences_.empty()" in message:
-        return "the text has nothing but white space and control characters"
-    return f"sentencepiece cannot train on this text: {message}"
+        return ValueError("the text has nothing but white space and control characters")
+    return ValueError(f"sentencepiece cannot train on this text: {message}")
 
 
 def _with_charsmap(model: bytes, charsmap: bytes) -> bytes:

@@ -54,6 +54,7 @@ def _albert(
     layers: int,
     heads: int,
     positions: int,
+    classifier_dropout: float = 0.1,
     initializer_range: float = 0.02,
 ) -> Preset:
     return Preset(
@@ -65,6 +66,7 @@ def _albert(
             "num_attention_heads": heads,
             "intermediate_size": 4 * hidden_size,
             "max_position_embeddings": positions,
+            "classifier_dropout_prob": classifier_dropout,
             "initializer_range": initializer_range,
         },
         vocabulary="albert",
@@ -95,7 +97,14 @@ PRESETS: dict[str, Preset] = {
     # For the embedded tasks: 0.1 to 0.3 million parameters
     "elmo-tiny": _elmo([[1, 16], [2, 16], [3, 32], [4, 64]], 128, 64, dropout=0.1, head=64),
     "albert-tiny": _albert(
-        600, 64, hidden_size=96, layers=2, heads=4, positions=64, initializer_range=_TINY_RANGE / 2
+        600,
+        64,
+        hidden_size=96,
+        layers=2,
+        heads=4,
+        positions=64,
+        classifier_dropout=0.0,
+        initializer_range=_TINY_RANGE,
     ),
     "xlnet-tiny": _xlnet(600, hidden_size=96, layers=2, heads=4, dropout=0.0, initializer_range=_TINY_RANGE / 2),
     "bert-tiny": Preset(
@@ -126,7 +135,7 @@ PRESETS: dict[str, Preset] = {
             "initializer_range": _TINY_RANGE,
         },
         vocabulary="gpt2",
-        vocab_size=600,
+        vocab_size=800,
     ),
     # For GLUE on two CPU cores: 1.5, 1.9 and 3.5 million parameters
     "elmo-small": _elmo([[1, 32], [2, 32], [3, 64], [4, 128]], 256, 256, dropout=0.2, head=512),

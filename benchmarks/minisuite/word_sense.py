@@ -3,13 +3,14 @@
 The noun before the ambiguous word gives its sense: "the river bank" against "the savings bank". The sentence also has
 a noun that goes with the other sense, but it belongs to another word: "the savings report and the river bank".
 
-A group has two sentences for the first column and two for the second. The two sentences of a column differ only in
-the places of these nouns, so they have the same words and different senses. Of the four pairs, two have the same sense
-and two have different ones. Thus each sentence is in one pair of each label, and each pair of bags of words has both
-labels equally often. Validation has combinations of two nouns that are not in training. The nouns themselves are.
+A group has two sentences for the first column and one for the second. The two differ only in the places of these
+nouns, so they have the same words and different senses: one pair has the same sense and one has different ones, and
+each pair of bags of words has both labels equally often. Validation has combinations of two nouns that are not in
+training. The nouns themselves are.
 
-In some groups the sentences of both columns have the same two nouns. There, a model that does not know the senses yet
-can learn to compare two words in their contexts.
+In most groups the second sentence has the word in its first sense, and in most phrasings the noun that gives the sense
+comes first. Were it half of them, neither the nouns nor their places would go with a label by themselves, and a model
+that learns from scratch would have no simpler rule to start from.
 """
 
 import random
@@ -19,10 +20,10 @@ from itertools import product
 
 from benchmarks.minisuite.splits import Example, Group, draw_groups, pick, sentence, shuffled
 
-GROUPS_PER_WORD = {"train": 60, "validation": 12}
+GROUPS_PER_WORD = {"train": 320, "validation": 60}
 
-# The share of groups that use the same two nouns in both columns.
-SAME_NOUNS_SHARE = 0.4
+# The share of groups whose second sentence has the word in its first sense.
+FIRST_SENSE_SHARE = 0.8
 
 
 @dataclass(frozen=True)
@@ -57,64 +58,24 @@ WORDS = (
         ("puppy", "hound", "terrier", "poodle", "spaniel"),
     ),
     AmbiguousWord(
-        "jam",
-        ("strawberry", "apricot", "plum", "raspberry", "cherry"),
-        ("traffic", "motorway", "bridge", "highway", "street"),
-    ),
-    AmbiguousWord(
-        "crane",
-        ("marsh", "lagoon", "swamp", "pond", "wetland"),
-        ("tower", "harbour", "factory", "freight", "construction"),
-    ),
-    AmbiguousWord(
-        "seal",
-        ("zoo", "island", "beach", "fur", "baby"),
-        ("letter", "envelope", "jar", "bottle", "parcel"),
-    ),
-    AmbiguousWord(
         "trunk",
         ("cedar", "elm", "beech", "poplar", "chestnut"),
         ("car", "taxi", "sedan", "limousine", "hatchback"),
     ),
-    AmbiguousWord(
-        "mouse",
-        ("field", "cellar", "house", "forest", "meadow"),
-        ("computer", "laptop", "desktop", "office", "gaming"),
-    ),
-    AmbiguousWord(
-        "horn",
-        ("goat", "bull", "rhino", "ram", "buffalo"),
-        ("truck", "bus", "train", "ferry", "tram"),
-    ),
-    AmbiguousWord(
-        "ring",
-        ("gold", "silver", "diamond", "wedding", "emerald"),
-        ("boxing", "wrestling", "judo", "circus", "sumo"),
-    ),
-    AmbiguousWord(
-        "spring",
-        ("mattress", "sofa", "clock", "trap", "pen"),
-        ("mountain", "canyon", "valley", "desert", "mineral"),
-    ),
-    AmbiguousWord(
-        "plant",
-        ("tomato", "bean", "pepper", "lavender", "basil"),
-        ("steel", "chemical", "cement", "power", "paper"),
-    ),
 )
 
 SLOTS = {
-    "who": ("she", "he", "my sister", "our neighbour", "the old man", "the twins", "a friend", "the students"),
-    "verb": ("described", "mentioned", "remembered", "asked about", "talked about", "dreamed of"),
+    "who": ("she", "he", "Anna", "Peter"),
+    "verb": ("described", "mentioned", "noticed", "saw"),
     "other": ("poster", "picture", "story", "video", "report", "book"),
-    "when": ("yesterday", "this morning", "last week", "on Sunday", "after lunch", "at school"),
 }
 TEMPLATES = (
     "{who} {verb} the {context} {word} and the {distractor} {other} .",
+    "{who} {verb} the {context} {word} near the {distractor} {other} .",
+    "{who} {verb} the {context} {word} after the {distractor} {other} .",
+    "{who} {verb} the {context} {word} before the {distractor} {other} .",
+    "{who} {verb} the {context} {word} with the {distractor} {other} .",
     "{who} {verb} the {distractor} {other} and the {context} {word} .",
-    "{when} , {who} {verb} the {distractor} {other} and the {context} {word} .",
-    "{who} {verb} the {context} {word} but not the {distractor} {other} .",
-    "{who} {verb} the {distractor} {other} next to the {context} {word} .",
 )
 
 # A noun of the first sense and one of the second.
@@ -122,7 +83,7 @@ Combination = tuple[str, str]
 
 
 def generate(rng: random.Random) -> dict[str, list[Group]]:
-    """Draw the groups of four pairs of each split."""
+    """Draw the groups of two pairs of each split."""
     seen: set[str] = set()
     splits: dict[str, list[Group]] = {split: [] for split in GROUPS_PER_WORD}
     for word in WORDS:
@@ -141,17 +102,13 @@ def _divide(word: AmbiguousWord, rng: random.Random) -> dict[str, list[Combinati
 
 
 def _draw_group(word: str, combinations: list[Combination], rng: random.Random) -> Group:
-    left, other = shuffled(combinations, rng)[:2]
-    right = left if rng.random() < SAME_NOUNS_SHARE else other
+    left, right = shuffled(combinations, rng)[:2]
     template = pick(TEMPLATES, rng)
     first_left, second_left = _draw_sentences(template, word, left, rng)
     first_right, second_right = _draw_sentences(template, word, right, rng)
-    return (
-        Example((first_left, first_right), "same"),
-        Example((second_left, second_right), "same"),
-        Example((first_left, second_right), "different"),
-        Example((second_left, first_right), "different"),
-    )
+    if rng.random() < FIRST_SENSE_SHARE:
+        return Example((first_left, first_right), "same"), Example((second_left, first_right), "different")
+    return Example((first_left, second_right), "different"), Example((second_left, second_right), "same")
 
 
 def _draw_sentences(template: str, word: str, combination: Combination, rng: random.Random) -> tuple[str, str]:

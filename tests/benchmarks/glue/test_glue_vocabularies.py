@@ -69,6 +69,16 @@ def test_a_small_text_gives_a_small_vocabulary_and_too_small_a_one_none(tmp_path
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize("kind", ["albert", "xlnet"])
+@pytest.mark.parametrize("name", sorted(MINISUITE_TASKS))
+def test_unigram_pieces_of_a_small_text_are_its_words(kind: str, name: str, tmp_path: Path):
+    task, train = MINISUITE_TASKS[name], load_task(name)["train"]
+    tokenizer = train_vocabulary(kind, 600, task, train, tmp_path / "tokenizer")
+    words = {word for text in train[task.text_columns[0]] for word in text.split() if word.isalpha()}
+    whole = [word for word in words if len(tokenizer.tokenize(word)) == 1]
+    assert len(whole) > 0.9 * len(words)
+
+
 def test_one_that_is_there_is_loaded(tmp_path: Path):
     task, train = MINISUITE_TASKS["agreement"], load_task("agreement")["train"]
     first = train_vocabulary("bert", 300, task, train, tmp_path / "tokenizer")

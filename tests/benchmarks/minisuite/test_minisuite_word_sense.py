@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.minisuite.word_sense import GROUPS_PER_WORD, WORDS, generate
+from benchmarks.minisuite.word_sense import GROUPS_PER_WORD, TEMPLATES, WORDS, generate
 
 SENSES = {
     (noun, word.word): sense
@@ -36,20 +36,31 @@ def test_the_label_says_whether_the_senses_are_the_same(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_sentence_is_in_one_pair_of_each_label(seed):
+def test_a_group_compares_a_sentence_with_two_of_the_same_words(seed):
     for groups in generate(random.Random(seed)).values():
-        for column in range(2):
-            labels: dict[str, list[str]] = {}
-            for example in examples(groups):
-                labels.setdefault(example.texts[column], []).append(example.label)
-            assert all(sorted(found) == ["different", "same"] for found in labels.values())
+        for group in groups:
+            (first, second), (right, other_right) = zip(*(example.texts for example in group), strict=True)
+            assert right == other_right
+            assert Counter(first.lower().split()) == Counter(second.lower().split())
+            assert {used_sense(first)[1], used_sense(second)[1]} == {0, 1}
+            assert {example.label for example in group} == {"different", "same"}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_word_and_sense_is_as_frequent(seed):
+def test_each_word_is_as_frequent_and_each_sense_in_the_first_column(seed):
     for split, groups in generate(random.Random(seed)).items():
-        senses = Counter(used_sense(text) for example in examples(groups) for text in example.texts)
-        assert senses == {(word.word, sense): 4 * GROUPS_PER_WORD[split] for word in WORDS for sense in range(2)}
+        senses = Counter(used_sense(example.texts[0]) for example in examples(groups))
+        assert senses == {(word.word, sense): GROUPS_PER_WORD[split] for word in WORDS for sense in range(2)}
+
+
+def test_most_second_sentences_have_the_first_sense():
+    found = [used_sense(example.texts[1])[1] for example in examples(generate(random.Random(0))["train"])]
+    assert 0.75 < found.count(0) / len(found) < 0.85
+
+
+def test_in_most_phrasings_the_noun_that_decides_comes_first():
+    decides = [template.index("{context}") < template.index("{distractor}") for template in TEMPLATES]
+    assert Counter(decides) == {True: 5, False: 1}
 
 
 @pytest.mark.parametrize("seed", range(3))
