@@ -1,6 +1,5 @@
 """`hf-lineage convert`: checkpoints in the formats of the original implementations and of transformers."""
 
-from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
@@ -22,51 +21,41 @@ def _convert() -> None:
 
 @app.command()
 def elmo(
-    output: Annotated[Path, typer.Option(help="Folder to write the model and its tokenizer to.")],
-    options: Annotated[Path | None, typer.Option(help="options.json of bilm-tf, AllenNLP or NLPL.")] = None,
-    weights: Annotated[Path | None, typer.Option(help="HDF5 file with the weights.")] = None,
-    archive: Annotated[Path | None, typer.Option(help="Zip of the NLPL repository, instead of both.")] = None,
-    vocabulary: Annotated[Path | None, typer.Option(help="Word vocabulary of the softmax, plain or .gz.")] = None,
+    output: Annotated[Path, typer.Option(help="Folder to write the model, its tokenizer and a model card to.")],
+    source: Annotated[
+        Path | None, typer.Argument(help="Folder or zip of bilm-tf, AllenNLP, NLPL or ELMoForManyLangs.")
+    ] = None,
+    options: Annotated[Path | None, typer.Option(help="options.json, instead of SOURCE.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="HDF5 file with the weights, instead of SOURCE.")] = None,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="Word vocabulary of the softmax or the token embeddings, plain or .gz.")
+    ] = None,
+    token_embeddings: Annotated[
+        Path | None, typer.Option(help="HDF5 file with a vector of each word, to read in place of characters.")
+    ] = None,
     softmax: Annotated[bool, typer.Option(help="Read the softmax too, where the HDF5 file has it.")] = False,
+    language: Annotated[str | None, typer.Option(help="Language for the model card, such as 'en'.")] = None,
     overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
 ) -> None:
-    """Convert an ELMo model in the original format (options.json and HDF5)."""
-    from ..elmo.conversion_elmo import convert_elmo_checkpoint, opened_vocabulary, unpacked_archive
-    from ..elmo.tokenization_elmo import ElmoTokenizer
+    """Convert an ELMo model; which of the known formats it has is found out."""
+    from ..elmo.convert_elmo import convert_elmo_files, convert_elmo_source
+    from ..elmo.model_card_elmo import facts, write_model_card
     from ..files import atomic_folder
 
     quiet_progress()
-    sources: AbstractContextManager[tuple[Path, Path, Path | None]]
-    if archive is not None and options is None and weights is None:
-        sources = unpacked_archive(archive)
-    elif archive is None and options is not None and weights is not None:
-        sources = nullcontext((options, weights, None))
+    if source is not None and options is None and weights is None:
+        converted = convert_elmo_source(source, vocabulary, token_embeddings, softmax)
+    elif source is None and options is not None and weights is not None:
+        converted = convert_elmo_files(options, weights, vocabulary, token_embeddings, softmax)
     else:
-        raise ValueError("give both --options and --weights, or --archive alone")
-    with ExitStack() as stack:
-        options_file, weight_file, packed_vocabulary = stack.enter_context(sources)
-        model = convert_elmo_checkpoint(options_file, weight_file, with_softmax=softmax)
-        vocab_file = vocabulary or packed_vocabulary
-        tokenizer = ElmoTokenizer(
-            vocab_file=None if vocab_file is None else stack.enter_context(opened_vocabulary(vocab_file)),
-            max_characters_per_token=model.config.max_characters_per_token,
-        )
-        words = len(tokenizer.word_vocabulary) or None
-        if words and model.config.vocab_size not in (None, words):
-            contradiction = f"{vocab_file} has {words} words, the options say {model.config.vocab_size}"
-            if vocabulary or softmax:
-                raise ValueError(contradiction)
-            typer.echo(f"{contradiction}: the former is taken")
-        model.config.vocab_size = words or model.config.vocab_size
-        with atomic_folder(output, overwrite) as folder:
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-    config = model.config
-    typer.echo(
-        f"{output}: {sum(parameter.numel() for parameter in model.parameters()):,} parameters, "
-        f"{config.num_hidden_layers} LSTM layers of 2 x {config.lstm_hidden_size}, vectors of {config.hidden_size}, "
-        f"{words or 'no'} words for a softmax"
-    )
+        raise ValueError("give SOURCE alone, or both --options and --weights")
+    with atomic_folder(output, overwrite) as folder:
+        converted.model.save_pretrained(folder)
+        converted.tokenizer.save_pretrained(folder)
+        write_model_card(folder, converted, output.resolve().name, language)
+    typer.echo(f"{output}:")
+    for fact, value in facts(converted, language).items():
+        typer.echo(f"  {fact}: {value}")
 
 
 @app.command("elmo-export")

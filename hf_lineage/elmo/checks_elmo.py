@@ -14,20 +14,25 @@ def check_input_ids(input_ids: torch.Tensor, config: ElmoConfig) -> None:
         raise ValueError(f"input_ids must be a tensor of 3 dimensions (batch, tokens, characters), got {given}")
     if input_ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"input_ids must be int64 or int32, got {input_ids.dtype}")
-    if input_ids.shape[-1] != config.max_characters_per_token:
+    if input_ids.shape[-1] != config.token_row_size:
+        word = " and a word" if config.word_vocab_size else ""
         raise ValueError(
-            f"input_ids must have max_characters_per_token={config.max_characters_per_token} characters a token, "
-            f"got {input_ids.shape[-1]} (shape {tuple(input_ids.shape)})"
+            f"input_ids must have max_characters_per_token={config.max_characters_per_token} characters{word} a "
+            f"token, got {input_ids.shape[-1]} (shape {tuple(input_ids.shape)})"
         )
     if torch.compiler.is_compiling():
         return  # what follows reads sizes and values that are not known yet
     if input_ids.numel() == 0:
         raise ValueError(f"input_ids must hold at least one row of at least one token, got {tuple(input_ids.shape)}")
-    smallest, largest = (int(value) for value in torch.aminmax(input_ids))
-    if smallest < 0 or largest >= config.char_vocab_size:
-        raise ValueError(
-            f"input_ids must be in [0, char_vocab_size={config.char_vocab_size}), got {smallest}..{largest}"
-        )
+    _check_range(input_ids[..., : config.max_characters_per_token], "char_vocab_size", config.char_vocab_size)
+    if config.word_vocab_size:
+        _check_range(input_ids[..., -1], "word_vocab_size", config.word_vocab_size)
+
+
+def _check_range(ids: torch.Tensor, name: str, size: int) -> None:
+    smallest, largest = (int(value) for value in torch.aminmax(ids))
+    if smallest < 0 or largest >= size:
+        raise ValueError(f"input_ids must be in [0, {name}={size}), got {smallest}..{largest}")
 
 
 def check_token_mask(name: str, values: torch.Tensor | None, input_ids: torch.Tensor) -> None:

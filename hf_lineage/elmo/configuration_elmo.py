@@ -15,9 +15,24 @@ class ElmoConfig(PreTrainedConfig):
 
     Args:
         char_vocab_size (`int`, defaults to 262):
-            Rows of the character table: 256 bytes, 5 special characters and row 0, which marks padding.
+            Rows of the character table: 256 bytes, 5 special characters and row 0, which marks padding; with a
+            dictionary, as many as its numbers need, but no fewer.
+        char_vocabulary (`str`, defaults to `"bytes"`):
+            What a character is: `"bytes"` of the UTF-8 form, as in bilm-tf and AllenNLP, or entries of a
+            `"dictionary"` of Unicode characters, as in ELMoForManyLangs (which the tokenizer has).
         char_embedding_size (`int`, defaults to 16):
-            Width of a character vector.
+            Width of a character vector. 0 is for a model that reads words only.
+        word_vocab_size (`int`, defaults to 0):
+            Rows of the table of input words, 0 for none. Rows 0, 257, 258 and 261 are padding, begin and end of
+            sentence and the words behind a sentence's end, numbered as the special characters are.
+        word_embedding_size (`int`, defaults to 0):
+            Width of the vector of an input word, which stands before what is made of its characters; 0 for none. The
+            word's number is then the last of its row of `input_ids`, behind its characters.
+        static_embedding_size (`int`, defaults to 0):
+            Width of a frozen vector of the word (word2vec, GloVe) that the heads of sequence and token classification
+            read beside ELMo's; 0 for none. The number of the word is as above.
+        classifier_lstm_size (`int`, defaults to 0):
+            Width of each direction of a BiLSTM over what these heads read, 0 for none.
         max_characters_per_token (`int`, defaults to 50):
             Characters a token is padded or cut to, the begin and end of word characters included.
         char_cnn_filters (`list[list[int]]`):
@@ -107,7 +122,12 @@ class ElmoConfig(PreTrainedConfig):
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["final_states", "scalar_mixes", "attention_mask"]
 
     char_vocab_size: int = 262
+    char_vocabulary: str = "bytes"
     char_embedding_size: int = 16
+    word_vocab_size: int = 0
+    word_embedding_size: int = 0
+    static_embedding_size: int = 0
+    classifier_lstm_size: int = 0
     max_characters_per_token: int = 50
     char_cnn_filters: list[list[int]] = field(
         default_factory=lambda: [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
@@ -166,6 +186,26 @@ class ElmoConfig(PreTrainedConfig):
         """Width of a token's vector after the convolutions."""
         return sum(number for _, number in self.char_cnn_filters)
 
+    @property
+    def token_feature_size(self) -> int:
+        """Width of what a token's projection reads: its word vector and what the convolutions make."""
+        return self.word_embedding_size + (self.num_char_filters if self.char_embedding_size else 0)
+
+    @property
+    def use_token_projection(self) -> bool:
+        """Whether a token's features are projected (bilm-tf projects only if the sizes differ)."""
+        return self.token_feature_size != self.projection_size
+
+    @property
+    def token_row_size(self) -> int:
+        """Numbers in a token's row of `input_ids`: its characters and, if there are word vectors, its word."""
+        return self.max_characters_per_token + int(self.word_vocab_size > 0)
+
+    @property
+    def task_feature_size(self) -> int:
+        """Width of a token's vector as the heads of sequence and token classification read it."""
+        return 2 * self.classifier_lstm_size or self.hidden_size + self.static_embedding_size
+
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs) -> "ElmoConfig":
         """As in `PreTrainedConfig`; fields that replace those of the dictionary are checked like them."""
@@ -175,7 +215,11 @@ class ElmoConfig(PreTrainedConfig):
     def _check_numbers(self) -> None:
         smallest = {
             "char_vocab_size": 262,
-            "char_embedding_size": 1,
+            "char_embedding_size": 0,
+            "word_vocab_size": 0,
+            "word_embedding_size": 0,
+            "static_embedding_size": 0,
+            "classifier_lstm_size": 0,
             "max_characters_per_token": 3,
             "num_highway_layers": 0,
             "hidden_size": 2,
@@ -207,6 +251,7 @@ class ElmoConfig(PreTrainedConfig):
 
     def _check_choices(self) -> None:
         choices = {
+            "char_vocabulary": ("bytes", "dictionary"),
             "char_cnn_activation": ("relu", "tanh"),
             "pair_encoding": ("joint", "separate"),
             "scalar_mix_layer_norm": (None, "allennlp", "bilm"),
@@ -225,6 +270,21 @@ class ElmoConfig(PreTrainedConfig):
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
     def _check_agreement(self) -> None:
+        if not self.char_embedding_size and not self.word_embedding_size:
+            raise ValueError("char_embedding_size and word_embedding_size are both 0: a token would have no vector")
+        reads_words = bool(self.word_embedding_size or self.static_embedding_size)
+        fewest = 262 if reads_words else 0  # the special rows
+        if self.word_vocab_size < fewest or (self.word_vocab_size and not reads_words):
+            raise ValueError(
+                f"word_vocab_size must be 0 without word vectors and at least 262 with them, got "
+                f"{self.word_vocab_size} with word_embedding_size={self.word_embedding_size} and "
+                f"static_embedding_size={self.static_embedding_size}"
+            )
+        if self.static_embedding_size and not self.classifier_lstm_size and self.classifier_pooling == "last":
+            raise ValueError(
+                "classifier_pooling='last' takes the last forward and the first backward vector, which static vectors "
+                "do not have: use 'max' or 'mean', or a BiLSTM (classifier_lstm_size)"
+            )
         if self.hidden_size % 2:
             raise ValueError(f"hidden_size must be even (two directions of equal width), got {self.hidden_size}")
         widest = max(width for width, _ in self.char_cnn_filters)

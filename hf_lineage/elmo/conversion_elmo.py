@@ -6,16 +6,14 @@ The format is bilm-tf's (`bilm/training.py`, `dump_weights`); AllenNLP and the N
 import gzip
 import json
 import os
-import re
 import shutil
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import h5py
 import numpy as np
@@ -71,23 +69,29 @@ def convert_elmo_checkpoint(
             dataset is missing, has the wrong shape or is none of this model's.
     """
     for path in (options_file, weight_file):
-        _check_readable(path)
-    config = config_from_options(_read_json(options_file), str(options_file), **config_overrides)
-    model: ElmoModel | ElmoForPreTraining
-    if with_softmax:
-        if config.vocab_size is None:
-            raise ValueError(f"{options_file} has no 'n_tokens_vocab', the number of words of the softmax")
-        model = ElmoForPreTraining(config)
-    else:
-        model = ElmoModel(config)
-    base: ElmoModel = model.base_model
-    if isinstance(model, ElmoForPreTraining):
-        model.lm_head.load_state_dict(_read_weights(weight_file, list(_softmax_datasets(config)), config))
-    weights = _read_weights(weight_file, list(datasets(config)), config)
-    missing, unexpected = base.load_state_dict(weights, strict=False)
-    if unexpected or any(not name.startswith("scalar_mixes.") for name in missing):
-        raise AssertionError(f"the table of datasets does not fit the model: {missing}, {unexpected}")
+        check_readable(path)
+    config = config_from_options(read_json(options_file), str(options_file), **config_overrides)
+    if not with_softmax:
+        return model_of_weights(config, read_weights(weight_file, config))
+    if config.vocab_size is None:
+        raise ValueError(f"{options_file} has no 'n_tokens_vocab', the number of words of the softmax")
+    model = ElmoForPreTraining(config)
+    model.lm_head.load_state_dict(read_weights(weight_file, config, list(_softmax_datasets(config))))
+    _load(model.elmo, read_weights(weight_file, config))
     return model.eval()
+
+
+def model_of_weights(config: ElmoConfig, weights: dict[str, torch.Tensor]) -> ElmoModel:
+    """Makes a model, in evaluation mode, of all its weights but those of the scalar mix, which stays uniform."""
+    model = ElmoModel(config)
+    _load(model, weights)
+    return model.eval()
+
+
+def _load(model: ElmoModel, weights: dict[str, torch.Tensor]) -> None:
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    if unexpected or any(not name.startswith("scalar_mixes.") for name in missing):
+        raise AssertionError(f"the weights do not fit the model: {missing}, {unexpected}")
 
 
 def export_elmo_checkpoint(
@@ -108,6 +112,10 @@ def export_elmo_checkpoint(
         ValueError: If the model cannot be described in the format, or a file cannot be written where it should be.
     """
     config = model.config
+    if config.char_vocabulary != "bytes" or config.word_embedding_size:
+        raise ValueError(
+            "the original format has models that read bytes, the model has a dictionary of characters or words"
+        )
     if config.char_vocab_size != 262:
         raise ValueError(f"the original format has 262 characters, the model has {config.char_vocab_size}")
     if config.lstm_hidden_size < config.projection_size:
@@ -148,25 +156,42 @@ def config_from_options(options: dict, source: str = "the options", **overrides:
         ValueError: If an option is missing or contradicts another.
     """
     if options.get("char_cnn") is None:
-        raise ValueError(f"{source} has no 'char_cnn': a model with word vectors for input is not supported")
-    lstm, characters = (_get(options, source, name, dict) for name in ("lstm", "char_cnn"))
-    if options.get("bidirectional", True) is not True:
-        raise ValueError(f"{source} has 'bidirectional': {options['bidirectional']!r}; only true is supported")
+        raise ValueError(f"{source} has no 'char_cnn': the model reads words, so give its vocabulary")
+    fields = lstm_fields_from_options(options, source)
+    characters = _get(options, source, "char_cnn", dict)
     number = characters.get("n_characters", 262)
     if number not in (261, 262):
         raise ValueError(f"{source} has 'char_cnn.n_characters': {number!r}; it must be 261 (training) or 262")
+    fields.update(
+        char_embedding_size=_get(options, source, "char_cnn.embedding.dim"),
+        max_characters_per_token=_get(options, source, "char_cnn.max_characters_per_token"),
+        char_cnn_filters=_get(options, source, "char_cnn.filters"),
+        char_cnn_activation=_get(options, source, "char_cnn.activation"),
+        num_highway_layers=characters.get("n_highway") or 0,
+    )
+    return checked_config({**fields, **overrides}, source)
+
+
+def checked_config(fields: dict[str, Any], source: str) -> ElmoConfig:
+    """Makes a configuration; an error names the file that the fields come from."""
+    try:
+        return ElmoConfig(**fields)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
+
+
+def lstm_fields_from_options(options: dict, source: str) -> dict[str, Any]:
+    """The fields of `ElmoConfig` that do not depend on what the input is; arguments as in `config_from_options`."""
+    lstm = _get(options, source, "lstm", dict)
+    if options.get("bidirectional", True) is not True:
+        raise ValueError(f"{source} has 'bidirectional': {options['bidirectional']!r}; only true is supported")
     cell_size, projection_size = (_get(options, source, f"lstm.{name}", int) for name in ("dim", "projection_dim"))
     if projection_size > cell_size:
         raise ValueError(
             f"{source} has 'lstm.projection_dim': {projection_size} above 'lstm.dim': {cell_size}; bilm-tf projects "
             "down or not at all"
         )
-    fields: dict[str, Any] = {
-        "char_embedding_size": _get(options, source, "char_cnn.embedding.dim"),
-        "max_characters_per_token": _get(options, source, "char_cnn.max_characters_per_token"),
-        "char_cnn_filters": _get(options, source, "char_cnn.filters"),
-        "char_cnn_activation": _get(options, source, "char_cnn.activation"),
-        "num_highway_layers": characters.get("n_highway") or 0,
+    return {
         "hidden_size": 2 * projection_size,
         "lstm_hidden_size": cell_size,
         "num_hidden_layers": _get(options, source, "lstm.n_layers"),
@@ -175,10 +200,6 @@ def config_from_options(options: dict, source: str = "the options", **overrides:
         "proj_clip": lstm.get("proj_clip"),
         "vocab_size": options.get("n_tokens_vocab"),
     }
-    try:
-        return ElmoConfig(**{**fields, **overrides})
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from error
 
 
 def options_from_config(config: ElmoConfig) -> dict:
@@ -213,7 +234,8 @@ def options_from_config(config: ElmoConfig) -> dict:
 
 def datasets(config: ElmoConfig) -> Iterator[Dataset]:
     """Every dataset of a model's HDF5 file."""
-    yield from _character_datasets(config)
+    if config.char_embedding_size:
+        yield from _character_datasets(config)
     for direction, stack in enumerate(("forward_layers", "backward_layers")):
         for number in range(config.num_hidden_layers):
             cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{number}/LSTMCell"
@@ -299,14 +321,25 @@ def _swap_gates(rows: np.ndarray) -> np.ndarray:
     return rows.reshape(4, -1, *rows.shape[1:])[[0, 2, 1, 3]].reshape(rows.shape)
 
 
-def _read_weights(path: StrPath, expected: list[Dataset], config: ElmoConfig) -> dict[str, torch.Tensor]:
+def read_weights(path: StrPath, config: ElmoConfig, expected: list[Dataset] | None = None) -> dict[str, torch.Tensor]:
+    """Reads what an HDF5 file holds of a model's parameters; the table of its input words is elsewhere.
+
+    Args:
+        path: The file.
+        config: The model's configuration.
+        expected: The datasets to read; `None` for those of `ElmoModel`.
+
+    Raises:
+        ValueError: If a dataset is missing, has the wrong shape or is none of this model's.
+    """
+    expected = list(datasets(config)) if expected is None else expected
     weights: dict[str, torch.Tensor] = {}
     try:
         file = h5py.File(path, "r")
     except OSError as error:
         raise ValueError(f"{path} is not a complete HDF5 file: {error}") from error
     with file:
-        _check_names(file, {dataset.name for dataset in expected}, {dataset.name for dataset in _all(config)}, path)
+        _check_names(file, {dataset.name for dataset in expected}, config, path)
         for dataset in expected:
             for name, array in zip(dataset.parameters, dataset.read(_read_array(file, dataset, path)), strict=True):
                 weights[name] = torch.from_numpy(np.ascontiguousarray(array))
@@ -325,9 +358,18 @@ def _read_array(file: h5py.File, dataset: Dataset, path: StrPath) -> np.ndarray:
         raise ValueError(f"{path}: dataset {dataset.name} cannot be read: {error}") from error
 
 
-def _check_names(file: h5py.File, expected: set[str], allowed: set[str], path: StrPath) -> None:
+def dataset_names(file: h5py.File) -> set[str]:
+    """Names of all datasets in a file, those in groups as paths."""
     found: set[str] = set()
     file.visititems(lambda name, item: found.add(name) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def _check_names(file: h5py.File, expected: set[str], config: ElmoConfig, path: StrPath) -> None:
+    found = dataset_names(file)
+    if not config.char_embedding_size:
+        found = {name for name in found if name.startswith("RNN_")}  # others do not matter to a model of words
+    allowed = {dataset.name for dataset in _all(config)}
     if missing := sorted(expected - found):
         raise ValueError(
             f"{path} has no dataset {missing[0]}" + (f" (nor {len(missing) - 1} others)" if missing[1:] else "")
@@ -347,7 +389,12 @@ def _get(options: dict, source: str, path: str, kind: type = object) -> Any:
     return value
 
 
-def _read_json(path: StrPath) -> dict:
+def read_json(path: StrPath) -> dict:
+    """Reads a JSON object.
+
+    Raises:
+        ValueError: If the file holds something else.
+    """
     try:
         options = json.loads(Path(path).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -357,52 +404,12 @@ def _read_json(path: StrPath) -> dict:
     return options
 
 
-def _check_readable(path: StrPath) -> None:
+def check_readable(path: StrPath) -> None:
+    """Raises a `ValueError` unless a file exists and has no name of a pickle."""
     if Path(path).suffix in (".pkl", ".pickle", ".pt", ".pth", ".bin"):
         raise ValueError(f"{path} is a pickle, which could run any code; give the HDF5 weights instead")
     if not Path(path).is_file():
         raise ValueError(f"no file {path} (looked in {Path(path).resolve().parent})")
-
-
-@contextmanager
-def unpacked_archive(archive: StrPath) -> Iterator[tuple[Path, Path, Path | None]]:
-    """Unpacks a zip of the NLPL repository to a temporary folder.
-
-    Args:
-        archive: A zip that holds `options.json`, one `.hdf5` file and perhaps `vocab.txt` or `vocab.txt.gz`.
-
-    Yields:
-        Paths of the options, the weights and the vocabulary (or `None`).
-
-    Raises:
-        ValueError: If it is no zip or holds something else.
-    """
-    if not zipfile.is_zipfile(archive):
-        raise ValueError(f"{archive} is not a complete zip file")
-    with zipfile.ZipFile(archive) as file, tempfile.TemporaryDirectory() as folder:
-
-        def unpack(pattern: str, target: str) -> Path | None:
-            found = [name for name in file.namelist() if re.fullmatch(pattern, name.rsplit("/", 1)[-1])]
-            if len(found) > 1:
-                raise ValueError(f"{archive} has several files {pattern}: {', '.join(found)}")
-            if not found:
-                return None
-            path = Path(folder) / target  # never the name in the archive, which could lead out of the folder
-            with ExitStack() as stack:
-                source: IO[bytes] = stack.enter_context(file.open(found[0]))
-                if found[0].endswith(".gz"):
-                    source = cast(IO[bytes], stack.enter_context(gzip.open(source)))
-                try:
-                    shutil.copyfileobj(source, stack.enter_context(open(path, "wb")))
-                except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-                    raise ValueError(f"{archive}: {found[0]} is damaged: {error}") from error
-            return path
-
-        options, weights = unpack(r"options\.json", "options.json"), unpack(r".*\.(hdf5|h5)", "weights.hdf5")
-        if options is None or weights is None:
-            names = ", ".join(file.namelist()) or "nothing"
-            raise ValueError(f"{archive} must hold options.json and an .hdf5 file, it has {names}")
-        yield options, weights, unpack(r"vocab\.txt(\.gz)?", "vocab.txt")
 
 
 @contextmanager
@@ -429,10 +436,16 @@ def opened_vocabulary(path: StrPath) -> Iterator[Path]:
 
 
 __all__ = [
+    "check_readable",
+    "checked_config",
     "config_from_options",
     "convert_elmo_checkpoint",
+    "dataset_names",
     "export_elmo_checkpoint",
+    "lstm_fields_from_options",
+    "model_of_weights",
     "opened_vocabulary",
     "options_from_config",
-    "unpacked_archive",
+    "read_json",
+    "read_weights",
 ]

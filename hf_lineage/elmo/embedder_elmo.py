@@ -9,6 +9,7 @@ import torch
 from ..embedding.batching import batches_by_length, windows
 from ..embedding.layers import check_layers, selected_layers
 from ..embedding.reading import Sentence
+from .configuration_elmo import ElmoConfig
 from .conversion_elmo import convert_elmo_checkpoint
 from .modeling_elmo import ElmoModel
 from .tokenization_elmo import ElmoTokenizer
@@ -28,7 +29,7 @@ class ElmoEmbedder:
 
     Args:
         model: The model. It is put into evaluation mode, and its weights must not change (or `clear_cache` be called).
-        tokenizer: Its tokenizer; `None` makes one.
+        tokenizer: Its tokenizer; `None` makes one, for a model that has no dictionaries.
         layers: `"all"` gives `(num_hidden_layers + 1, tokens, hidden_size)` arrays, context-free vectors (twice side
             by side) first; the others `(tokens, hidden_size)`: `"top"` the last layer, `"average"` the mean of all,
             `"mix"` the model's (first) scalar mix.
@@ -67,11 +68,8 @@ class ElmoEmbedder:
     ):
         if not isinstance(model, ElmoModel):
             raise ValueError(f"model must be an ElmoModel, got {type(model).__name__}")
-        characters = model.config.max_characters_per_token
-        tokenizer = tokenizer or ElmoTokenizer(max_characters_per_token=characters)
-        if not isinstance(tokenizer, ElmoTokenizer) or tokenizer.max_characters_per_token != characters:
-            given = getattr(tokenizer, "max_characters_per_token", type(tokenizer).__name__)
-            raise ValueError(f"tokenizer must be an ElmoTokenizer with rows of {characters} characters, got {given}")
+        tokenizer = tokenizer or ElmoTokenizer(max_characters_per_token=model.config.max_characters_per_token)
+        _check_tokenizer(tokenizer, model.config)
         if max_batch_tokens < 1:
             raise ValueError(f"max_batch_tokens must be at least 1, got {max_batch_tokens}")
         if vocab_file is not None and vocabulary_cache is None:
@@ -161,6 +159,29 @@ class ElmoEmbedder:
     def _empty(self) -> np.ndarray:
         layers = (self.num_layers,) if self.layers == "all" else ()
         return np.zeros((*layers, 0, self.hidden_size), np.float32)
+
+
+def _check_tokenizer(tokenizer: ElmoTokenizer, config: ElmoConfig) -> None:
+    characters = config.max_characters_per_token
+    if not isinstance(tokenizer, ElmoTokenizer) or tokenizer.max_characters_per_token != characters:
+        given = getattr(tokenizer, "max_characters_per_token", type(tokenizer).__name__)
+        raise ValueError(f"tokenizer must be an ElmoTokenizer with rows of {characters} characters, got {given}")
+    reads_dictionary = bool(config.char_embedding_size) and config.char_vocabulary == "dictionary"
+    for what, is_read, numbers, size in (
+        ("characters", reads_dictionary, tokenizer.input_characters, config.char_vocab_size),
+        ("words", config.word_vocab_size > 0, tokenizer.input_words, config.word_vocab_size),
+    ):
+        if is_read and not numbers:
+            raise ValueError(f"the model has a dictionary of {what}, so give its own tokenizer; this one has none")
+        if is_read and max(numbers.values()) >= size:
+            raise ValueError(
+                f"the model has {size} rows for its dictionary of {what}, that of the tokenizer needs "
+                f"{max(numbers.values()) + 1}"
+            )
+    if tokenizer.token_row_size != config.token_row_size:
+        raise ValueError("the tokenizer has a dictionary of words, the model has none")
+    if config.char_embedding_size and not reads_dictionary and tokenizer.input_characters:
+        raise ValueError("the tokenizer has a dictionary of characters, the model reads bytes")
 
 
 def _check_mix(model: ElmoModel) -> None:

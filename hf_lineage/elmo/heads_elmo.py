@@ -7,13 +7,19 @@ from .configuration_elmo import ElmoConfig
 
 
 class ElmoClassificationHead(nn.Module):
-    """One vector of a sentence or a pair, then a classifier."""
+    """One vector of a sentence or a pair, then a classifier.
 
-    def __init__(self, config: ElmoConfig, num_outputs: int):
+    Args:
+        config: The configuration.
+        num_outputs: What it tells.
+        feature_size: Width of a token's vector; `None` for `hidden_size`.
+    """
+
+    def __init__(self, config: ElmoConfig, num_outputs: int, feature_size: int | None = None):
         super().__init__()
         self.pooling = config.classifier_pooling
         self.separate = config.pair_encoding == "separate"
-        size = config.hidden_size * (4 if self.separate else 1)
+        size = (feature_size or config.hidden_size) * (4 if self.separate else 1)
         self.dropout = nn.Dropout(config.classifier_dropout)
         hidden_size = config.classifier_hidden_size
         self.dense = nn.Linear(size, hidden_size) if hidden_size else None

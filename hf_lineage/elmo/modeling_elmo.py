@@ -38,6 +38,7 @@ from .packing_elmo import END_OF_SENTENCE, PackedSequences, pack
 from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
 from .scoring_elmo import ElmoScores, score_sentences, top_words
 from .softmax_elmo import word_logits, word_losses, word_softmax
+from .task_features_elmo import ElmoTaskFeatures
 
 
 @dataclass
@@ -114,6 +115,18 @@ class ElmoPreTrainedModel(PreTrainedModel):
         """Forgets the states that `config.stateful` carries from batch to batch."""
         self.base_model._carried_states = None
 
+    def freeze_language_model(self) -> None:
+        """Keeps the biLM as it is in training; the scalar mix and the heads are still trained."""
+        for part in (self.base_model.character_encoder, self.base_model.encoder):
+            part.requires_grad_(False)
+
+    def scalar_mix_weights(self) -> list[dict[str, list[float] | float]]:
+        """What each scalar mix has learned: `gamma` and the `weights` of the layers, which sum to 1."""
+        return [
+            {"weights": torch.softmax(mix.weights.detach().float(), 0).tolist(), "gamma": float(mix.gamma.detach())}
+            for mix in self.base_model.scalar_mixes
+        ]
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         """Initializes as bilm-tf does (`bilm/training.py`), the linear layers of the heads as its projections."""
@@ -125,15 +138,19 @@ class ElmoPreTrainedModel(PreTrainedModel):
                 if isinstance(linear, nn.Linear):
                     init.normal_(linear.weight, mean=0.0, std=linear.in_features**-0.5)
         elif isinstance(module, ElmoCharacterEncoder):
-            table = module.embedding.weight
-            init.uniform_(table, -1.0, 1.0)
-            if not getattr(table, "_is_hf_initialized", False):  # a slice would not know
-                init.zeros_(table[0])
+            for embedding in (module.embedding, module.word_embedding):
+                if embedding is not None:
+                    init.uniform_(embedding.weight, -1.0, 1.0)
+                    if not getattr(embedding.weight, "_is_hf_initialized", False):  # a slice would not know
+                        init.zeros_(embedding.weight[0])
+            if module.embedding is None:
+                return
+            width_of_character = self.config.char_embedding_size
             for convolution, (width, _) in zip(module.convolutions, self.config.char_cnn_filters, strict=True):
                 if self.config.char_cnn_activation == "relu":
                     init.uniform_(convolution.weight, -0.05, 0.05)
                 else:
-                    init.normal_(convolution.weight, mean=0.0, std=(width * table.shape[1]) ** -0.5)
+                    init.normal_(convolution.weight, mean=0.0, std=(width * width_of_character) ** -0.5)
                 init.zeros_(convolution.bias)
         elif isinstance(module, ElmoHighway):
             _init_scaled(module.gate, bias=-2.0)
@@ -142,6 +159,12 @@ class ElmoPreTrainedModel(PreTrainedModel):
                 if isinstance(linear, nn.Linear):
                     init.xavier_uniform_(linear.weight)
             init.zeros_(module.input_linear.bias)
+        elif isinstance(module, ElmoTaskFeatures):
+            if module.static_embedding is not None:
+                init.zeros_(module.static_embedding)
+        elif isinstance(module, nn.LSTM):
+            for name, parameter in module.named_parameters():
+                (init.xavier_uniform_ if name.startswith("weight") else init.zeros_)(parameter)
         elif isinstance(module, ElmoScalarMix):
             fixed = self.config.scalar_mix_parameters
             init.copy_(module.weights, torch.zeros(len(module.weights)) if fixed is None else torch.tensor(fixed))
@@ -168,12 +191,15 @@ class ElmoModel(ElmoPreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
-        """The character table, `(char_vocab_size, char_embedding_size)`."""
-        return self.character_encoder.embedding
+        """The character table, `(char_vocab_size, char_embedding_size)`, or that of words where there is none."""
+        encoder = self.character_encoder
+        embedding = encoder.embedding if self.config.char_embedding_size else encoder.word_embedding
+        assert embedding is not None
+        return embedding
 
     def set_input_embeddings(self, value: nn.Embedding) -> None:
-        """Replaces the character table."""
-        self.character_encoder.embedding = value
+        """Replaces the table that `get_input_embeddings` gives."""
+        setattr(self.character_encoder, "embedding" if self.config.char_embedding_size else "word_embedding", value)
 
     @can_return_tuple
     def forward(
@@ -188,7 +214,8 @@ class ElmoModel(ElmoPreTrainedModel):
 
         Args:
             input_ids: `(batch, tokens, max_characters_per_token)` int64 in `[0, char_vocab_size)`, as `ElmoTokenizer`
-                gives them. A token whose characters are all 0 is padding; padding may stand anywhere.
+                gives them; with `word_vocab_size`, one number more, in `[0, word_vocab_size)`: the word. A token
+                of zeros is padding; padding may stand anywhere.
             attention_mask: `(batch, tokens)`, 0 for padding.
             token_type_ids: `(batch, tokens)`, 0 for the first and 1 for the second sentence of a pair; how the two are
                 read is `config.pair_encoding`.
@@ -239,7 +266,14 @@ class ElmoModel(ElmoPreTrainedModel):
                 "states cannot be carried where the sentences of pairs are read separately: give no token_type_ids, "
                 "or use pair_encoding='joint'"
             )
-        packed = pack(input_ids, attention_mask, token_type_ids, config.add_sentence_boundaries, separate)
+        packed = pack(
+            input_ids,
+            attention_mask,
+            token_type_ids,
+            config.add_sentence_boundaries,
+            separate,
+            with_words=config.word_vocab_size > 0,
+        )
         token_vectors = self.character_encoder(packed.character_ids)
         states = self._starting_states(initial_states, packed.lengths.shape[0], token_vectors)
         layers, final_states = self.encoder(token_vectors, packed.lengths, states)
@@ -362,7 +396,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         initial_states: torch.Tensor | None = None,
         output_hidden_states: bool | None = None,
         backward_input_ids: torch.Tensor | None = None,
-        backward_labels: torch.Tensor | None = None,
+        backward_targets: torch.Tensor | None = None,
         return_logits: bool = True,
     ) -> ElmoForPreTrainingOutput:
         """Predicts each word from those before it and, by itself, from those behind it.
@@ -383,7 +417,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
             backward_input_ids: `(batch, tokens, max_characters_per_token)`, what the backward direction reads, in the
                 order of its reading, sentence boundaries included in it as in `input_ids`. Padding must be on the
                 right, as rows of 0; an `attention_mask` or `token_type_ids` cannot be given.
-            backward_labels: `(batch, tokens)` int64, what each token of `backward_input_ids` is followed by in that
+            backward_targets: `(batch, tokens)` int64, what each token of `backward_input_ids` is followed by in that
                 order, -100 where there is nothing to predict; needed with `backward_input_ids` and `labels`.
             return_logits: Whether to return logits. Without them the losses need less memory.
 
@@ -396,18 +430,18 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
             check_labels(labels, self.num_words, "vocab_size")
         if backward_input_ids is not None:
             self._check_streams(attention_mask, token_type_ids, output_hidden_states)
-            if (labels is None) != (backward_labels is None):
-                raise ValueError("labels and backward_labels must be given together, got only one of them")
-            if backward_labels is not None:
+            if (labels is None) != (backward_targets is None):
+                raise ValueError("labels and backward_targets must be given together, got only one of them")
+            if backward_targets is not None:
                 check_input_ids(backward_input_ids, self.config)
-                check_token_mask("backward_labels", backward_labels, backward_input_ids)
-                check_labels(backward_labels, self.num_words, "vocab_size")
+                check_token_mask("backward_targets", backward_targets, backward_input_ids)
+                check_labels(backward_targets, self.num_words, "vocab_size")
             ahead, back, stream_states = self.elmo.run_streams(input_ids, backward_input_ids, initial_states)
-            outputs = self._predicted(self.dropout(ahead), self.dropout(back), labels, backward_labels, return_logits)
+            outputs = self._predicted(self.dropout(ahead), self.dropout(back), labels, backward_targets, return_logits)
             outputs.final_states = stream_states
             return outputs
-        if backward_labels is not None:
-            raise ValueError("backward_labels need backward_input_ids")
+        if backward_targets is not None:
+            raise ValueError("backward_targets need backward_input_ids")
         packed, layers, final_states = self.elmo.run_language_model(
             input_ids, attention_mask, token_type_ids, initial_states
         )
@@ -417,8 +451,8 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
             symbols, at_end = self._packed_labels(labels, packed)
             forward_labels = symbols[:, 1:]
             # nothing stands behind the last symbol, from which the backward direction could predict it
-            backward_labels = symbols.masked_fill(at_end, -100)[:, :-1]
-        outputs = self._predicted(ahead[:, :-1], back[:, 1:], forward_labels, backward_labels, return_logits)
+            backward_targets = symbols.masked_fill(at_end, -100)[:, :-1]
+        outputs = self._predicted(ahead[:, :-1], back[:, 1:], forward_labels, backward_targets, return_logits)
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
         if output_hidden_states:
@@ -476,7 +510,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         ahead: torch.Tensor,
         back: torch.Tensor,
         forward_labels: torch.Tensor | None,
-        backward_labels: torch.Tensor | None,
+        backward_targets: torch.Tensor | None,
         return_logits: bool,
     ) -> ElmoForPreTrainingOutput:
         """Logits and losses of `(sequences, length, projection_size)` vectors of either direction."""
@@ -485,14 +519,14 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         if return_logits and not (num_samples and forward_labels is not None):
             outputs.forward_logits = word_logits(self.lm_head, ahead)
             outputs.backward_logits = word_logits(self.lm_head, back)
-        if forward_labels is None or backward_labels is None:
+        if forward_labels is None or backward_targets is None:
             return outputs
         if outputs.forward_logits is not None and outputs.backward_logits is not None:
             outputs.forward_loss = _mean_cross_entropy(outputs.forward_logits, forward_labels)
-            outputs.backward_loss = _mean_cross_entropy(outputs.backward_logits, backward_labels)
+            outputs.backward_loss = _mean_cross_entropy(outputs.backward_logits, backward_targets)
         else:
             outputs.forward_loss = self._loss(ahead, forward_labels, num_samples)
-            outputs.backward_loss = self._loss(back, backward_labels, num_samples)
+            outputs.backward_loss = self._loss(back, backward_targets, num_samples)
         outputs.loss = (outputs.forward_loss + outputs.backward_loss) / 2
         return outputs
 
@@ -539,7 +573,8 @@ class ElmoForSequenceClassification(ElmoPreTrainedModel):
         check_no_kept_boundaries(config, type(self).__name__)
         self.num_labels = config.num_labels
         self.elmo = ElmoModel(config)
-        self.classifier = ElmoClassificationHead(config, config.num_labels)
+        self.features = ElmoTaskFeatures(config)
+        self.classifier = ElmoClassificationHead(config, config.num_labels, config.task_feature_size)
         self.post_init()
 
     @can_return_tuple
@@ -568,7 +603,8 @@ class ElmoForSequenceClassification(ElmoPreTrainedModel):
             check_input_ids(input_ids, self.config)
             check_classification_labels(labels, self.config, len(input_ids))
         outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
-        logits = self.classifier(outputs.last_hidden_state, outputs.attention_mask, token_type_ids)
+        features = self.features(outputs.last_hidden_state, input_ids, outputs.attention_mask)
+        logits = self.classifier(features, outputs.attention_mask, token_type_ids)
         loss = None
         if labels is not None:
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
@@ -584,7 +620,8 @@ class ElmoForTokenClassification(ElmoPreTrainedModel):
         self.num_labels = config.num_labels
         self.elmo = ElmoModel(config)
         self.dropout = nn.Dropout(config.classifier_dropout)
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.features = ElmoTaskFeatures(config)
+        self.classifier = nn.Linear(config.task_feature_size, config.num_labels)
         self.post_init()
 
     @can_return_tuple
@@ -613,7 +650,8 @@ class ElmoForTokenClassification(ElmoPreTrainedModel):
             check_token_mask("labels", labels, input_ids)
             check_labels(labels, self.num_labels, "num_labels")
         outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
-        logits = self.classifier(self.dropout(outputs.last_hidden_state))
+        features = self.features(outputs.last_hidden_state, input_ids, outputs.attention_mask)
+        logits = self.classifier(self.dropout(features))
         loss = None if labels is None else _mean_cross_entropy(logits, labels)
         return TokenClassifierOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
 
@@ -696,7 +734,7 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
         """Scores each choice.
 
         Args:
-            input_ids: `(batch, choices, tokens, max_characters_per_token)` int64, or the last two dimensions as one,
+            input_ids: `(batch, choices, tokens, token_row_size)` int64, or the last two dimensions as one,
                 which is how `DataCollatorForMultipleChoice` gives them.
             attention_mask: `(batch, choices, tokens)`.
             token_type_ids: `(batch, choices, tokens)`.
@@ -706,7 +744,7 @@ class ElmoForMultipleChoice(ElmoPreTrainedModel):
         Raises:
             ValueError: If an argument has the wrong shape, dtype or range.
         """
-        characters = self.config.max_characters_per_token
+        characters = self.config.token_row_size
         if input_ids.dim() == 3 and input_ids.shape[-1] % characters == 0:
             input_ids = input_ids.unflatten(-1, (-1, characters))
         if input_ids.dim() != 4:

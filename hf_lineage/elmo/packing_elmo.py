@@ -54,6 +54,7 @@ def pack(
     token_type_ids: torch.Tensor | None,
     add_sentence_boundaries: bool,
     separate: bool,
+    with_words: bool = False,
 ) -> PackedSequences:
     """Packs a batch for the LSTMs.
 
@@ -65,6 +66,7 @@ def pack(
         add_sentence_boundaries: Whether to put boundary tokens around each sentence.
         separate: Whether the sentences of a pair become sequences of their own (`2 * batch` sequences, the two of a
             row side by side) or one sequence with the boundaries between them.
+        with_words: Whether the last number of a token is its word, the others its characters.
     """
     input_ids = input_ids.long()
     token_mask = (input_ids != 0).any(-1)
@@ -75,12 +77,16 @@ def pack(
     else:
         sentences = [token_mask & (token_type_ids == 0), token_mask & (token_type_ids != 0)]
     if separate and len(sentences) == 2:
-        return _pack_separate(input_ids, token_mask, sentences, add_sentence_boundaries)
-    return _pack_joint(input_ids, token_mask, sentences, add_sentence_boundaries)
+        return _pack_separate(input_ids, token_mask, sentences, add_sentence_boundaries, with_words)
+    return _pack_joint(input_ids, token_mask, sentences, add_sentence_boundaries, with_words)
 
 
 def _pack_joint(
-    input_ids: torch.Tensor, token_mask: torch.Tensor, sentences: list[torch.Tensor], add_sentence_boundaries: bool
+    input_ids: torch.Tensor,
+    token_mask: torch.Tensor,
+    sentences: list[torch.Tensor],
+    add_sentence_boundaries: bool,
+    with_words: bool,
 ) -> PackedSequences:
     """Lays the sentences of a row one behind the other; a second sentence that is empty leaves no boundaries."""
     positions = torch.zeros_like(token_mask, dtype=torch.long)
@@ -96,13 +102,20 @@ def _pack_joint(
         start = start + count + 2 * added
     boundaries = 2 * len(sentences) * int(add_sentence_boundaries)
     length = _needed_length(start, input_ids.shape[1] + boundaries)
-    return _fill(input_ids, positions, token_mask, start, begins, ends, length)
+    return _fill(input_ids, positions, token_mask, start, begins, ends, length, with_words)
 
 
 def _pack_separate(
-    input_ids: torch.Tensor, token_mask: torch.Tensor, sentences: list[torch.Tensor], add_sentence_boundaries: bool
+    input_ids: torch.Tensor,
+    token_mask: torch.Tensor,
+    sentences: list[torch.Tensor],
+    add_sentence_boundaries: bool,
+    with_words: bool,
 ) -> PackedSequences:
-    halves = [_pack_joint(input_ids * mask[..., None], mask, [mask], add_sentence_boundaries) for mask in sentences]
+    halves = [
+        _pack_joint(input_ids * mask[..., None], mask, [mask], add_sentence_boundaries, with_words)
+        for mask in sentences
+    ]
     length = max(half.character_ids.shape[1] for half in halves)
     ids, boundaries = [], []
     for half in halves:
@@ -126,6 +139,7 @@ def _fill(
     begins: list[torch.Tensor],
     ends: list[torch.Tensor],
     length: int,
+    with_words: bool,
 ) -> PackedSequences:
     """Writes tokens and boundaries to their places. What has no place goes to a column behind the last, then away."""
     batch_size, _, characters = input_ids.shape
@@ -134,7 +148,7 @@ def _fill(
     packed = packed.scatter(1, target[..., None].expand(-1, -1, characters), input_ids)
     is_boundary = torch.zeros(batch_size, length + 1, dtype=torch.bool, device=input_ids.device)
     for boundary, places in ((BEGIN_OF_SENTENCE, begins), (END_OF_SENTENCE, ends)):
-        row = boundary_row(boundary, characters).to(input_ids.device)
+        row = boundary_row(boundary, characters, with_words).to(input_ids.device)
         for place in places:
             column = torch.where(place >= 0, place, length)[:, None]
             packed = packed.scatter(1, column[..., None].expand(-1, -1, characters), row.expand(batch_size, 1, -1))
@@ -142,10 +156,15 @@ def _fill(
     return PackedSequences(packed[:, :length], lengths, positions, token_mask, is_boundary[:, :length])
 
 
-def boundary_row(boundary: int, characters: int) -> torch.Tensor:
-    """The `(characters,)` ids of a sentence boundary token: begin of word, the boundary, end of word, padding."""
+def boundary_row(boundary: int, characters: int, with_words: bool = False) -> torch.Tensor:
+    """The `(characters,)` ids of a sentence boundary token: begin of word, the boundary, end of word, padding.
+
+    With words, the last number is the boundary as a word, which has the same number as the character.
+    """
     row = torch.full((characters,), PADDING, dtype=torch.long)
     row[:3] = torch.tensor([BEGIN_OF_WORD, boundary, END_OF_WORD])
+    if with_words:
+        row[-1] = boundary
     return row
 
 

@@ -1,5 +1,6 @@
-"""Tokenizer of ELMo: text to words, words to rows of byte ids."""
+"""Tokenizer of ELMo: text to words, words to rows of character ids."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -13,7 +14,13 @@ from transformers.utils import to_py_obj
 
 from .packing_elmo import BEGIN_OF_SENTENCE, BEGIN_OF_WORD, END_OF_SENTENCE, END_OF_WORD, PADDING
 
-VOCAB_FILES_NAMES = {"vocab_file": "vocab.txt"}
+VOCAB_FILES_NAMES = {
+    "vocab_file": "vocab.txt",
+    "char_vocab_file": "char_vocab.json",
+    "word_vocab_file": "word_vocab.json",
+}
+# Numbers that a dictionary cannot give to its entries, since they are padding and the special characters (and words)
+RESERVED = frozenset((0, BEGIN_OF_SENTENCE, END_OF_SENTENCE, BEGIN_OF_WORD, END_OF_WORD, PADDING))
 
 # joiners and soft hyphens, which have no shape of their own, belong to the word that they stand in
 _CHARACTER = r"[[\p{L}\p{M}\p{N}_\u200c\u200d\u00ad]--\p{Han}]"
@@ -83,10 +90,21 @@ class ElmoTokenizer(PreTrainedTokenizer):
     So `input_ids` are `(batch, tokens, characters)`, and "an id" is a tuple of `max_characters_per_token` integers.
     `token_type_ids` tell the sentences of a pair apart.
 
+    Models that were not trained on bytes have dictionaries. With `char_vocab_file` each Unicode character of a word
+    counts as one, by its number there (ELMoForManyLangs); the special characters stay as they are. With
+    `word_vocab_file` the number of the word itself, as far as it was not cut, stands behind its characters.
+
     Args:
         vocab_file (`str`, *optional*):
             Word vocabulary of the pretraining softmax, one word a line, beginning with `<S>`, `</S>` and `<UNK>`. Only
             `convert_tokens_to_word_ids` needs it.
+        char_vocab_file (`str`, *optional*):
+            JSON object with the number of each character and of `unk_token`; without it, characters are bytes.
+        word_vocab_file (`str`, *optional*):
+            JSON object with the number of each word that the model has a vector of, and of `unk_token`; without it,
+            rows have characters only.
+        lowercase_words (`bool`, defaults to `False`):
+            Whether a word that is not in `word_vocab_file` is looked up in lower case.
         max_characters_per_token (`int`, defaults to 50):
             Length of a row; must be the model's.
         text_split (`str`, defaults to `"words"`):
@@ -122,9 +140,12 @@ class ElmoTokenizer(PreTrainedTokenizer):
     def __init__(
         self,
         vocab_file: str | os.PathLike | None = None,
+        char_vocab_file: str | os.PathLike | None = None,
+        word_vocab_file: str | os.PathLike | None = None,
         max_characters_per_token: int = 50,
         text_split: str = "words",
         add_sentence_boundaries: bool = False,
+        lowercase_words: bool = False,
         bos_token: str = "<S>",
         eos_token: str = "</S>",
         unk_token: str = "<UNK>",
@@ -140,11 +161,22 @@ class ElmoTokenizer(PreTrainedTokenizer):
         self.max_characters_per_token = max_characters_per_token
         self.text_split = text_split
         self.add_sentence_boundaries = add_sentence_boundaries
+        self.lowercase_words = lowercase_words
         self.word_vocabulary: dict[str, int] = {}
+        # of the input; that above is the output's
+        self.input_characters = _read_dictionary(char_vocab_file, str(unk_token))
+        self.input_words = _read_dictionary(word_vocab_file, str(unk_token))
+        self._characters_of_numbers = {number: entry for entry, number in self.input_characters.items()}
+        self._words_of_numbers = {
+            number: entry for entry, number in self.input_words.items() if entry != str(unk_token)
+        }
         super().__init__(
+            char_vocab_file=char_vocab_file,
+            word_vocab_file=word_vocab_file,
             max_characters_per_token=max_characters_per_token,
             text_split=text_split,
             add_sentence_boundaries=add_sentence_boundaries,
+            lowercase_words=lowercase_words,
             bos_token=bos_token,
             eos_token=eos_token,
             unk_token=unk_token,
@@ -177,11 +209,19 @@ class ElmoTokenizer(PreTrainedTokenizer):
     @property
     def vocab_size(self) -> int:
         """Number of different characters, padding included."""
-        return PADDING + 1
+        return max([PADDING, *self.input_characters.values()]) + 1
+
+    @property
+    def token_row_size(self) -> int:
+        """Length of a row: the characters and, with `word_vocab_file`, the word."""
+        return self.max_characters_per_token + bool(self.input_words)
 
     def get_vocab(self) -> dict[str, CharacterIds]:
-        """The words of a single ASCII character, and the special and added tokens; every other word is known too."""
-        words = [chr(code) for code in range(33, 127)]
+        """The words of a single ASCII character, and the special and added tokens; every other word is known too.
+
+        With a dictionary of characters, the words of a single one of them.
+        """
+        words = [entry for entry in self.input_characters if len(entry) == 1] or [chr(code) for code in range(33, 127)]
         added = getattr(self, "_added_tokens_encoder", {})
         return {word: self._convert_token_to_id(word) for word in [*words, *added]}
 
@@ -383,7 +423,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
         data = {name: to_py_obj(value) for name, value in encoded_inputs.items()}
         is_batch = _depth(data["input_ids"]) != 2
         sentences = data["input_ids"] if is_batch else [data["input_ids"]]
-        rows = [(0,) * self.max_characters_per_token]  # number 0 is pad_token_id
+        rows = [self._padding_row()]  # number 0 is pad_token_id
         rows += [self._checked_row(row) for sentence in sentences for row in sentence]
         numbers = iter(range(1, len(rows)))
         numbered = [[next(numbers) for _ in sentence] for sentence in sentences]
@@ -410,21 +450,37 @@ class ElmoTokenizer(PreTrainedTokenizer):
         return BatchEncoding(padded, tensor_type=return_tensors)
 
     def _checked_row(self, row: Any) -> CharacterIds:
-        if not isinstance(row, (list, tuple)) or len(row) != self.max_characters_per_token:
+        if not isinstance(row, (list, tuple)) or len(row) != self.token_row_size:
             given = f"a row of {len(row)}" if isinstance(row, (list, tuple)) else repr(row)
-            raise ValueError(f"an id must be a row of {self.max_characters_per_token} integers, got {given}")
+            raise ValueError(f"an id must be a row of {self.token_row_size} integers, got {given}")
         return tuple(row)
 
     def _row(self, word: str) -> CharacterIds:
         """The row of a word in a text. Padding's name is a word like any other there."""
-        if word == self.bos_token:
-            return _boundary_row(BEGIN_OF_SENTENCE, self.max_characters_per_token)
-        if word == self.eos_token:
-            return _boundary_row(END_OF_SENTENCE, self.max_characters_per_token)
-        return _word_row(word, self.max_characters_per_token)
+        length = self.max_characters_per_token
+        if word in (self.bos_token, self.eos_token):
+            boundary = BEGIN_OF_SENTENCE if word == self.bos_token else END_OF_SENTENCE
+            return _boundary_row(boundary, length) + (boundary,) * bool(self.input_words)
+        if self.input_characters:
+            word = word[: length - 2]
+            unknown = self.input_characters[str(self.unk_token)]
+            row = _enclosed([self.input_characters.get(character, unknown) for character in word], length)
+        else:
+            row = _word_row(word, length)
+        if self.input_words:
+            row += (self._word_number(word),)
+        return row
+
+    def _word_number(self, word: str) -> int:
+        if word not in self.input_words and self.lowercase_words:
+            word = word.lower()
+        return self.input_words.get(word, self.input_words[str(self.unk_token)])
+
+    def _padding_row(self) -> CharacterIds:
+        return (0,) * self.token_row_size
 
     def _convert_token_to_id(self, token: str) -> CharacterIds:
-        return (0,) * self.max_characters_per_token if token == self.pad_token else self._row(token)
+        return self._padding_row() if token == self.pad_token else self._row(token)
 
     def _convert_token_to_id_with_added_voc(self, token: str) -> CharacterIds:
         return self._convert_token_to_id(token)
@@ -434,8 +490,14 @@ class ElmoTokenizer(PreTrainedTokenizer):
         for token in (self.pad_token, self.bos_token, self.eos_token):
             if row == self._convert_token_to_id(token):
                 return token
+        if row[-1] in self._words_of_numbers and not self.lowercase_words:  # empty unless the last number is a word
+            return self._words_of_numbers[row[-1]]
         # read up to the end of the word, so that nothing behind it counts; a cut last character is dropped
+        row = row[: self.max_characters_per_token]
         body = row[1 : row.index(END_OF_WORD)] if END_OF_WORD in row else row[1:]
+        if self.input_characters:
+            entries = (self._characters_of_numbers.get(number, "") for number in body)
+            return "".join(entry if len(entry) == 1 else "\N{REPLACEMENT CHARACTER}" for entry in entries)
         return bytes(value - 1 for value in body if 1 <= value <= 256).decode("utf-8", errors="ignore")
 
     def convert_ids_to_tokens(self, ids, skip_special_tokens: bool = False) -> str | list[str]:
@@ -477,14 +539,20 @@ class ElmoTokenizer(PreTrainedTokenizer):
         return [self.word_vocabulary.get(token, self.unk_token_id) for token in tokens]
 
     def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:
-        """Writes the word vocabulary, if there is one."""
-        if not self.word_vocabulary:
-            return ()
+        """Writes the vocabularies that there are."""
+        contents = {
+            "vocab_file": "".join(f"{word}\n" for word in self.word_vocabulary),
+            "char_vocab_file": _as_json(self.input_characters),
+            "word_vocab_file": _as_json(self.input_words),
+        }
         prefix = f"{filename_prefix}-" if filename_prefix else ""
-        path = os.path.join(save_directory, prefix + VOCAB_FILES_NAMES["vocab_file"])
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\n" for word in self.word_vocabulary)
-        return (path,)
+        paths = []
+        for name, content in contents.items():
+            if content:
+                paths.append(os.path.join(save_directory, prefix + VOCAB_FILES_NAMES[name]))
+                with open(paths[-1], "w", encoding="utf-8", newline="\n") as file:
+                    file.write(content)
+        return tuple(paths)
 
 
 def read_word_vocabulary(path: str | os.PathLike, first: tuple[str, str, str]) -> dict[str, int]:
@@ -509,6 +577,34 @@ def read_word_vocabulary(path: str | os.PathLike, first: tuple[str, str, str]) -
         repeated = next(word for index, word in enumerate(words) if vocabulary[word] != index)
         raise ValueError(f"{path} has the word {repeated!r} more than once")
     return vocabulary
+
+
+def _read_dictionary(path: str | os.PathLike | None, unknown: str) -> dict[str, int]:
+    if path is None:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        try:
+            dictionary = json.load(file)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is not a JSON file: {error}") from error
+    if not isinstance(dictionary, dict) or unknown not in dictionary:
+        raise ValueError(f"{path} must be a JSON object with a number for each entry, {unknown!r} among them")
+    wrong = [entry for entry, number in dictionary.items() if not _is_free_number(number)]
+    if wrong:
+        raise ValueError(
+            f"{path}: the number of an entry must be a positive integer and none of {sorted(RESERVED)}, got "
+            f"{dictionary[wrong[0]]!r} for {wrong[0]!r}"
+        )
+    return dictionary
+
+
+def _is_free_number(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number > 0 and number not in RESERVED
+
+
+def _as_json(dictionary: dict[str, int]) -> str:
+    # one entry a line; what is not ASCII is escaped, since it may be half of a surrogate pair
+    return json.dumps(dictionary, indent=0) + "\n" if dictionary else ""
 
 
 def _as_batch(text, text_pair, is_split_into_words: bool) -> tuple[list[tuple], bool]:
@@ -549,8 +645,11 @@ def _depth(values: Any) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def _word_row(word: str, length: int) -> CharacterIds:
-    body = word.encode("utf-8", "ignore")[: length - 2]
-    row = (BEGIN_OF_WORD, *(byte + 1 for byte in body), END_OF_WORD)
+    return _enclosed([byte + 1 for byte in word.encode("utf-8", "ignore")[: length - 2]], length)
+
+
+def _enclosed(body: list[int], length: int) -> CharacterIds:
+    row = (BEGIN_OF_WORD, *body, END_OF_WORD)
     return row + (PADDING,) * (length - len(row))
 
 
@@ -559,4 +658,4 @@ def _boundary_row(boundary: int, length: int) -> CharacterIds:
     return (BEGIN_OF_WORD, boundary, END_OF_WORD, *((PADDING,) * (length - 3)))
 
 
-__all__ = ["ElmoBatchEncoding", "ElmoTokenizer", "read_word_vocabulary"]
+__all__ = ["RESERVED", "ElmoBatchEncoding", "ElmoTokenizer", "read_word_vocabulary"]

@@ -37,7 +37,7 @@ class WordVectorStatistics:
     Args:
         vocabulary_hits: Words whose vectors were in the file of a vocabulary.
         cache_hits: Words whose vectors were remembered.
-        misses: Words that were computed from their characters.
+        misses: Words that were computed from their characters, or looked up in the model's own table.
     """
 
     vocabulary_hits: int = 0
@@ -100,7 +100,7 @@ class WordVectors:
         found: dict[str, torch.Tensor] = {}
         known = [word for word in words if self.vocabulary is not None and word in self.vocabulary]
         if self.vocabulary is not None and known:
-            weight = self.encoder.encoder.embedding.weight
+            weight = self.encoder.weight
             found.update(zip(known, self.vocabulary.vectors(known).to(weight.device, weight.dtype), strict=True))
         for word in words:
             if word not in found and word in self._cache:
@@ -132,25 +132,35 @@ class WordEncoder:
 
     Args:
         encoder: The character encoder.
-        tokenizer: Gives the characters of a word; the names of the sentence boundaries stand for these.
+        tokenizer: Gives the row of a word; the names of the sentence boundaries stand for these.
     """
 
     def __init__(self, encoder: ElmoCharacterEncoder, tokenizer: ElmoTokenizer):
         self.encoder, self.tokenizer = encoder, tokenizer
         self._block_sizes: dict[int, int] = {}
 
+    @property
+    def weight(self) -> torch.Tensor:
+        """One of the encoder's parameters, whose device and dtype the vectors have."""
+        return next(self.encoder.parameters())
+
     @torch.no_grad()
     def __call__(self, words: Sequence[str]) -> torch.Tensor:
         """Returns `(words, projection_size)` vectors of any words, on the encoder's device."""
-        weight = self.encoder.embedding.weight
+        weight = self.weight
         rows = [self.tokenizer._row(word) for word in words]
         vectors = weight.new_empty(len(words), self.encoder.output_size)
         for places, size, length in self._blocks(rows):
-            ids = torch.full((size, length), PADDING)
-            ids[: len(places)] = torch.tensor([rows[place][:length] for place in places])
-            encoded = self.encoder.encode(ids.to(weight.device))
+            ids = torch.full((size, self.tokenizer.token_row_size), PADDING)
+            ids[: len(places)] = torch.tensor([rows[place] for place in places])
+            encoded = self._encoded(ids, length)
             vectors[torch.tensor(places, device=weight.device)] = encoded[: len(places)]
         return vectors
+
+    def _encoded(self, rows: torch.Tensor, length: int) -> torch.Tensor:
+        """Encodes `(tokens, token_row_size)` rows by `length` of their characters and, if it is read, their word."""
+        rows = rows.to(self.weight.device)
+        return self.encoder.encode_parts(rows[:, :length], rows[:, -1])
 
     def _blocks(self, rows: Sequence[CharacterIds]) -> Iterator[tuple[list[int], int, int]]:
         """Places of rows, the size of their block, and how many characters of each are enough.
@@ -159,23 +169,28 @@ class WordEncoder:
         """
         by_length: dict[int, list[int]] = {}
         for place, row in enumerate(rows):
-            used = row.index(PADDING) if PADDING in row else len(row)
-            length = min(-(-(used + self.encoder.widest) // _LENGTH_STEP) * _LENGTH_STEP, len(row))
-            by_length.setdefault(length, []).append(place)
+            by_length.setdefault(self._enough(row), []).append(place)
         for length, places in sorted(by_length.items()):
             size = self._block_size(length)
             for start in range(0, len(places), size):
                 yield places[start : start + size], size, length
 
+    def _enough(self, row: CharacterIds) -> int:
+        """How many characters of a row are enough, none where only its word is read."""
+        if self.encoder.embedding is None:
+            return 0
+        characters = row[: self.encoder.characters]
+        used = characters.index(PADDING) if PADDING in characters else len(characters)
+        return min(-(-(used + self.encoder.widest) // _LENGTH_STEP) * _LENGTH_STEP, len(characters))
+
     def _block_size(self, length: int) -> int:
         if length not in self._block_sizes:
-            device = self.encoder.embedding.weight.device
-            size = _BLOCK.get(device.type, _BLOCK_ELSEWHERE)
+            size = _BLOCK.get(self.weight.device.type, _BLOCK_ELSEWHERE)
             generator = torch.Generator().manual_seed(length)
             is_even = True
             for _ in range(_PROBES):
-                row = torch.randint(1, PADDING + 1, (1, length), generator=generator)
-                encoded = self.encoder.encode(row.expand(size, -1).to(device))
+                row = torch.randint(1, PADDING + 1, (1, self.tokenizer.token_row_size), generator=generator)
+                encoded = self._encoded(row.expand(size, -1), length)
                 is_even = is_even and bool((encoded == encoded[:1]).all())
             self._block_sizes[length] = size if is_even else 1
         return self._block_sizes[length]

@@ -161,8 +161,8 @@ class ElmoObjective(Objective):
     def counts(self, inputs: Inputs) -> dict[str, torch.Tensor]:
         """As in `Objective`."""
         count = (inputs["labels"] != IGNORED).sum()
-        if "backward_labels" in inputs:
-            return {"forward_loss": count, "backward_loss": (inputs["backward_labels"] != IGNORED).sum()}
+        if "backward_targets" in inputs:
+            return {"forward_loss": count, "backward_loss": (inputs["backward_targets"] != IGNORED).sum()}
         count = count + len(inputs["labels"])  # one of a sentence's boundaries is predicted, too
         return {"forward_loss": count, "backward_loss": count}
 
@@ -268,6 +268,11 @@ class ElmoObjective(Objective):
                 f"--model_name_or_path: {path} reads {saved.max_characters_per_token} characters a token, the "
                 f"tokenizer gives {fields['max_characters_per_token']}"
             )
+        if saved.token_row_size != self.tokenizer.token_row_size:
+            raise ValueError(
+                f"--model_name_or_path: {path} has {saved.word_vocab_size} words in its input, the tokenizer "
+                f"{len(self.tokenizer.input_words)}; give the model's own tokenizer"
+            )
         model, report = load_pretrained(
             ElmoForPreTraining, path, output_loading_info=True, ignore_mismatched_sizes=True, **fields
         )
@@ -304,7 +309,7 @@ class _Collator:
 
 
 def _forward(model: nn.Module, inputs: Inputs, carried: Any) -> tuple[Any, Any]:
-    if "backward_labels" not in inputs:
+    if "backward_targets" not in inputs:
         return model(**inputs, return_logits=False), None
     outputs = model(**inputs, initial_states=carried, return_logits=False)
     return outputs, outputs.final_states.detach().float()

@@ -22,7 +22,7 @@ _STREAM_FEATURES = Features(
         "forward_words": List(Value("string")),
         "forward_labels": List(Value("int32")),
         "backward_words": List(Value("string")),
-        "backward_labels": List(Value("int32")),
+        "backward_targets": List(Value("int32")),
         "epoch_seed": Value("int64"),
         "row": Value("int64"),
         "segment": Value("int64"),
@@ -32,7 +32,7 @@ _NO_WINDOW: dict[str, Any] = {
     "forward_words": [],
     "forward_labels": [],
     "backward_words": [],
-    "backward_labels": [],
+    "backward_targets": [],
 }
 _SENTENCE_FEATURES = Features(
     {"words": List(Value("string")), "labels": List(Value("int32")), "epoch_seed": Value("int64")}
@@ -75,7 +75,7 @@ def word_stream_dataset(
 
     Returns:
         `datasets.IterableDataset` with the columns `forward_words`, `forward_labels` (ids in the word vocabulary),
-        `backward_words`, `backward_labels`, and `epoch_seed`, `row` and `segment` of `row_stream`.
+        `backward_words`, `backward_targets`, and `epoch_seed`, `row` and `segment` of `row_stream`.
 
     Raises:
         ValueError: If an argument is out of range, or the tokenizer has no word vocabulary.
@@ -149,7 +149,7 @@ class WordWindows:
                 "forward_words": forward.words[window],
                 "forward_labels": forward.labels[window],
                 "backward_words": backward.words[window],
-                "backward_labels": backward.labels[window],
+                "backward_targets": backward.labels[window],
             }
 
 
@@ -194,7 +194,7 @@ class DataCollatorForWordStreams:
             "input_ids": ahead,
             "labels": _padded([example["forward_labels"] for example in examples], ahead.shape[1]),
             "backward_input_ids": back,
-            "backward_labels": _padded([example["backward_labels"] for example in examples], back.shape[1]),
+            "backward_targets": _padded([example["backward_targets"] for example in examples], back.shape[1]),
         }
 
 
@@ -243,7 +243,7 @@ def _stream(sentences: list[Sentence], first: tuple[str, int], last: tuple[str, 
 
 
 def _character_ids(tokenizer: ElmoTokenizer, groups: list[list[list[str]]]) -> list[torch.Tensor]:
-    """Character ids `(rows, longest row, characters)` of each group of rows of words, 0 for padding.
+    """Ids `(rows, longest row, token_row_size)` of each group of rows of words, 0 for padding.
 
     Each distinct word is looked up once.
     """
@@ -252,7 +252,7 @@ def _character_ids(tokenizer: ElmoTokenizer, groups: list[list[list[str]]]) -> l
         [torch.tensor([numbers.setdefault(word, len(numbers) + 1) for word in row], dtype=torch.long) for row in rows]
         for rows in groups
     ]
-    table = torch.zeros(len(numbers) + 1, tokenizer.max_characters_per_token, dtype=torch.long)
+    table = torch.zeros(len(numbers) + 1, tokenizer.token_row_size, dtype=torch.long)
     if numbers:
         encoded = tokenizer(
             list(numbers),

@@ -99,9 +99,10 @@ def test_options_and_weights(vocabulary, checkpoint, both, run):
     assert status == 0, errors
     check_converted(output, checkpoint, WORDS if vocabulary else [])
     model = AutoModel.from_pretrained(output)
-    assert f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters" in said
-    assert "2 LSTM layers of 2 x 10, vectors of 12" in said
-    assert (f"{len(WORDS)} words" if vocabulary else "no words") in said
+    assert f"parameters: {sum(parameter.numel() for parameter in model.parameters()):,} (" in said
+    assert "2 LSTM layers of 2 x 10" in said
+    assert "vectors of 12, 3 layers" in said
+    assert (f"{len(WORDS)} words in the vocabulary" if vocabulary else "no words in the vocabulary") in said
 
 
 @pytest.mark.parametrize("packed", ["words.txt", "words.txt.gz", None])
@@ -111,7 +112,7 @@ def test_archive(packed, checkpoint, run):
         file.write(checkpoint / "weights.hdf5", "model.hdf5")
         if packed:
             file.write(checkpoint / packed, packed.replace("words", "vocab"))
-    status, _, errors = run("convert", "elmo", "--archive", checkpoint / "7.zip", "--output", checkpoint / "model")
+    status, _, errors = run("convert", "elmo", checkpoint / "7.zip", "--output", checkpoint / "model")
     assert status == 0, errors
     check_converted(checkpoint / "model", checkpoint, WORDS if packed else [])
 
@@ -145,20 +146,23 @@ def test_export_gives_the_files_back(checkpoint, both, run):
 
 
 WRONG = {
-    "nothing": ([], "give both --options and --weights, or --archive alone"),
-    "options alone": (["--options", "options.json"], "give both --options and --weights, or --archive alone"),
-    "weights alone": (["--weights", "weights.hdf5"], "give both --options and --weights, or --archive alone"),
+    "nothing": ([], "give SOURCE alone, or both --options and --weights"),
+    "options alone": (["--options", "options.json"], "give SOURCE alone, or both --options and --weights"),
+    "weights alone": (["--weights", "weights.hdf5"], "give SOURCE alone, or both --options and --weights"),
     "all": (
-        ["--options", "options.json", "--weights", "weights.hdf5", "--archive", "7.zip"],
-        "give both --options and --weights, or --archive alone",
+        ["7.zip", "--options", "options.json", "--weights", "weights.hdf5"],
+        "give SOURCE alone, or both --options and --weights",
     ),
-    "archive and options": (["--options", "options.json", "--archive", "7.zip"], "or --archive alone"),
+    "archive and options": (["7.zip", "--options", "options.json"], "give SOURCE alone"),
     "absent options": (["--options", "absent.json", "--weights", "weights.hdf5"], "no file .*absent.json"),
     "absent weights": (["--options", "options.json", "--weights", "absent.hdf5"], "no file .*absent.hdf5"),
     "a folder for options": (["--options", ".", "--weights", "weights.hdf5"], "no file"),
     "exchanged": (["--options", "weights.hdf5", "--weights", "options.json"], "not a JSON file"),
-    "absent archive": (["--archive", "absent.zip"], "absent.zip"),
-    "no archive": (["--archive", "options.json"], "options.json is not a complete zip file"),
+    "absent archive": (["absent.zip"], "absent.zip"),
+    "options for a source": (
+        ["options.json"],
+        r"no ELMo model that is known; found: options.json \(options of a biLM\)",
+    ),
     "absent vocabulary": (
         ["--options", "options.json", "--weights", "weights.hdf5", "--vocabulary", "absent.txt"],
         "no vocabulary file absent.txt",
@@ -201,7 +205,7 @@ def test_damaged_archives_are_refused(what, checkpoint, run):
     if what == "weights":
         content[start + 2000] ^= 0xFF
     archive.write_bytes(content[: len(content) // 2] if what == "directory" else content)
-    status, said, errors = run("convert", "elmo", "--archive", archive, "--output", checkpoint / "model")
+    status, said, errors = run("convert", "elmo", archive, "--output", checkpoint / "model")
     assert (status, said) == (2, "")
     assert re.fullmatch(r"hf-lineage: .*7\.zip.*\n", errors), errors
     assert not (checkpoint / "model").exists()
@@ -256,7 +260,7 @@ def test_the_command_itself(checkpoint):
     assert result.returncode == 0
     assert "convert" in result.stdout
     assert "info" in result.stdout
-    result = run("convert", "elmo", "--archive", "absent.zip", "--output", str(checkpoint / "model"))
+    result = run("convert", "elmo", "absent.zip", "--output", str(checkpoint / "model"))
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("hf-lineage: ")
     assert len(result.stderr.splitlines()) == 1
@@ -273,7 +277,24 @@ def test_the_softmax_goes_out_and_comes_back(run, tmp_path):
     assert run(*back, "--output", tmp_path / "back")[0] == 0
     found = ElmoForPreTraining.from_pretrained(tmp_path / "back").state_dict()
     assert all(torch.equal(found[name], value) for name, value in model.state_dict().items())
+    with zipfile.ZipFile(tmp_path / "7.zip", "w") as archive:
+        archive.write(tmp_path / "o.json", "options.json")
+        archive.write(tmp_path / "w.hdf5", "model.hdf5")
+        archive.writestr("vocab.txt", "<S>\n</S>\n<UNK>\n")
+    packed = ("convert", "elmo", tmp_path / "7.zip", "--softmax")
+    given = ("--vocabulary", tmp_path / "words.txt", "--output", tmp_path / "from-zip")
+    status, said, error = run(*packed, *given)
+    assert status == 0, error
+    assert "lm_head" in said
+    assert "the softmax over words was read" in said
+    found = ElmoForPreTraining.from_pretrained(tmp_path / "from-zip").state_dict()
+    assert all(torch.equal(found[name], value) for name, value in model.state_dict().items())
+    # the archive's own vocabulary is of another size, which its softmax contradicts
+    status, _, error = run(*packed, "--output", tmp_path / "none")
+    assert status != 0
+    assert "has 3 words, the options say 6" in error
+    assert run(*packed[:-1], "--output", tmp_path / "none")[0] == 0
     assert run("convert", "elmo-export", tmp_path / "model", *files, "--overwrite")[0] == 0
-    status, _, error = run(*back, "--output", tmp_path / "none")
+    status, _, error = run(*back, "--output", tmp_path / "absent")
     assert status != 0
     assert "no dataset softmax/W" in error

@@ -1,7 +1,5 @@
 import copy
-import gzip
 import json
-import zipfile
 
 import h5py
 import numpy as np
@@ -11,7 +9,6 @@ from reference_elmo import layers as reference_layers
 from reference_elmo import random_arrays
 
 from hf_lineage import ElmoModel, convert_elmo_checkpoint, export_elmo_checkpoint
-from hf_lineage.elmo.conversion_elmo import unpacked_archive
 
 SENTENCE = ["Ünïcödé", "is", "", "a" * 70, "和平", "."]
 
@@ -187,33 +184,3 @@ def test_an_export_that_could_not_be_read_back_is_refused(options, write_checkpo
     with pytest.raises(ValueError, match="projects down"):
         export_elmo_checkpoint(wide, tmp_path / "o.json", tmp_path / "w.hdf5")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["options.json", "weights.hdf5"]
-
-
-def test_nlpl_archive(options, write_checkpoint, tmp_path):
-    options_file, weight_file = write_checkpoint(options, random_arrays(options))
-    archive = tmp_path / "7.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        file.write(options_file, "../../options.json")
-        file.write(weight_file, "model.hdf5")
-        file.writestr("vocab.txt.gz", gzip.compress("<S>\n</S>\n<UNK>\n和平\n".encode()))
-        file.writestr("meta.json", "{}")
-    with unpacked_archive(archive) as (options_path, weight_path, vocabulary_path):
-        convert_elmo_checkpoint(options_path, weight_path)
-        assert vocabulary_path.read_text(encoding="utf-8").splitlines()[-1] == "和平"
-        assert options_path.parent == weight_path.parent == vocabulary_path.parent
-    assert not options_path.exists()
-    assert not (tmp_path.parent.parent / "options.json").exists()
-
-
-def test_other_archives_are_refused(tmp_path):
-    (tmp_path / "not.zip").write_bytes(b"no zip")
-    with pytest.raises(ValueError, match="not a complete zip"), unpacked_archive(tmp_path / "not.zip"):
-        pass
-    with zipfile.ZipFile(tmp_path / "manylangs.zip", "w") as file:
-        file.writestr("config.json", "{}")
-        file.writestr("encoder.pkl", b"")
-    with (
-        pytest.raises(ValueError, match=r"must hold options.json and an .hdf5 file, it has config.json, encoder.pkl"),
-        unpacked_archive(tmp_path / "manylangs.zip"),
-    ):
-        pass

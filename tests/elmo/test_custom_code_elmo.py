@@ -20,6 +20,7 @@ FILES = [
     "character_encoder",
     "lstm",
     "scalar_mix",
+    "task_features",
     "heads",
     "scoring",
     "softmax",

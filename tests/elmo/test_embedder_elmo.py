@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_lineage import ElmoConfig, ElmoEmbedder, ElmoForSequenceClassification, ElmoModel, ElmoTokenizer
+from hf_lineage.elmo.vocabulary_cache_elmo import write_vocabulary_cache
+from hf_lineage.elmo.word_input_elmo import tokenizer_of_dictionaries
 
 SENTENCES = [["A", "first", "sentence", "."], [], ["Ünïcödé", "x" * 80, "漢字"], ["a"], ["A", "sentence", "<S>", ""]]
 
@@ -155,3 +157,80 @@ def test_models_and_sentences_that_are_refused(model, tiny):
     for sentence in ("a string", [1], [["a"]]):
         with pytest.raises(ValueError, match="a sentence must be a list of words"):
             ElmoEmbedder(model).embed_sentence(sentence)
+
+
+INPUTS = {
+    "characters of a dictionary": {"char_vocab_size": 300, "char_vocabulary": "dictionary"},
+    "words": {"char_embedding_size": 0, "word_vocab_size": 300, "word_embedding_size": 5},
+    "words as they are projected": {"char_embedding_size": 0, "word_vocab_size": 300, "word_embedding_size": 8},
+    "both": {
+        "char_vocab_size": 300,
+        "char_vocabulary": "dictionary",
+        "word_vocab_size": 300,
+        "word_embedding_size": 5,
+    },
+    "words for static vectors": {"word_vocab_size": 300, "static_embedding_size": 7},
+}
+
+
+@pytest.fixture
+def dictionaries(tiny):
+    """Makes a model that reads dictionaries, and its tokenizer."""
+
+    def make(fields):
+        config = tiny(**fields)
+        characters = words = None
+        if config.char_vocabulary == "dictionary":
+            characters = {"<UNK>": 1, "a": 2, "漢": 262, "x": 299, "ü": 7}
+        if config.word_vocab_size:
+            words = {"<UNK>": 1, "A": 2, "a": 262, "sentence": 299}
+        torch.manual_seed(0)
+        return ElmoModel(config).eval(), tokenizer_of_dictionaries(config, characters, words)
+
+    return make
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+def test_models_with_dictionaries(inputs, dictionaries):
+    model, tokenizer = dictionaries(INPUTS[inputs])
+    sentences = [sentence for sentence in SENTENCES if sentence]
+    embedder = ElmoEmbedder(model, tokenizer, cache_size=4)
+    for sentence, vectors in zip(sentences, embedder.embed_batch(sentences), strict=True):
+        ids = tokenizer([sentence], is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            expected = torch.cat(model(**ids, output_hidden_states=True).hidden_states)
+        np.testing.assert_allclose(vectors, expected.numpy(), atol=1e-6)
+        assert np.array_equal(
+            embedder.embed_sentence(sentence), ElmoEmbedder(model, tokenizer).embed_sentence(sentence)
+        )
+
+
+@pytest.mark.parametrize("suffix", [".hdf5", ".safetensors"])
+def test_a_vocabulary_cache_of_a_model_with_dictionaries(suffix, dictionaries, tmp_path):
+    model, tokenizer = dictionaries(INPUTS["both"])
+    path = tmp_path / f"cache{suffix}"
+    write_vocabulary_cache(model, tokenizer, ["A", "sentence", "漢字"], path)
+    cached = ElmoEmbedder(model, tokenizer, vocabulary_cache=path)
+    for sentence in SENTENCES:
+        assert np.array_equal(cached.embed_sentence(sentence), ElmoEmbedder(model, tokenizer).embed_sentence(sentence))
+    assert cached.cache_statistics.vocabulary_hits > 0
+
+
+@pytest.mark.parametrize(
+    ("inputs", "others", "message"),
+    [
+        ("characters of a dictionary", None, "dictionary of characters, so give its own"),
+        ("words", None, "dictionary of words, so give its own"),
+        ("words for static vectors", None, "dictionary of words, so give its own"),
+        ("both", "characters of a dictionary", "dictionary of words, so give its own"),
+        ("characters of a dictionary", "both", "tokenizer has a dictionary of words, the model has none"),
+        ("bytes", "characters of a dictionary", "tokenizer has a dictionary of characters, the model reads bytes"),
+        ("fewer words", "words", "has 262 rows for its dictionary of words, that of the tokenizer needs 300"),
+    ],
+)
+def test_a_tokenizer_of_other_dictionaries_is_refused(inputs, others, message, dictionaries):
+    fields = {**INPUTS, "bytes": {}, "fewer words": {**INPUTS["words"], "word_vocab_size": 262}}
+    model, _ = dictionaries(fields[inputs])
+    tokenizer = None if others is None else dictionaries(fields[others])[1]
+    with pytest.raises(ValueError, match=message):
+        ElmoEmbedder(model, tokenizer)

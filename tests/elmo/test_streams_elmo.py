@@ -27,7 +27,7 @@ def streams(tokenizer, rows: int = 3) -> dict[str, torch.Tensor]:
         "input_ids": text(1),
         "labels": torch.randint(0, 30, (rows, LENGTH)),
         "backward_input_ids": text(5),
-        "backward_labels": torch.randint(0, 30, (rows, LENGTH)),
+        "backward_targets": torch.randint(0, 30, (rows, LENGTH)),
     }
 
 
@@ -64,7 +64,7 @@ def test_streams_of_one_sentence_are_the_sentence(model, tokenizer):
         input_ids=ids("<S> a b c", tokenizer),
         labels=torch.tensor([[3, 4, 5, 1]]),
         backward_input_ids=ids("</S> c b a", tokenizer),
-        backward_labels=torch.tensor([[5, 4, 3, 0]]),
+        backward_targets=torch.tensor([[5, 4, 3, 0]]),
     )
     torch.testing.assert_close(output.forward_logits, expected.forward_logits)
     torch.testing.assert_close(output.backward_logits.flip(1), expected.backward_logits)
@@ -99,9 +99,9 @@ def test_wrong_streams_are_refused(model, tokenizer):
     whole = streams(tokenizer)
     with pytest.raises(ValueError, match="the same number of rows, got 3 and 2"):
         model(whole["input_ids"], backward_input_ids=whole["backward_input_ids"][:2])
-    with pytest.raises(ValueError, match="labels and backward_labels must be given together"):
+    with pytest.raises(ValueError, match="labels and backward_targets must be given together"):
         model(whole["input_ids"], backward_input_ids=whole["backward_input_ids"], labels=whole["labels"])
-    with pytest.raises(ValueError, match="backward_labels need backward_input_ids"):
-        model(whole["input_ids"], backward_labels=whole["labels"])
+    with pytest.raises(ValueError, match="backward_targets need backward_input_ids"):
+        model(whole["input_ids"], backward_targets=whole["labels"])
     with pytest.raises(ValueError, match="attention_mask cannot be given with backward_input_ids"):
         model(**whole, attention_mask=torch.ones(3, LENGTH))

@@ -281,5 +281,9 @@ def test_tokenizers_and_models_that_do_not_fit(folder, tmp_path):
     settings["model_config"] = None
     with pytest.raises(ValueError, match="reads 50 characters a token, the tokenizer gives 8"):
         run(folder, "bad", **settings, model_name_or_path=tmp_path / "longer")
+    with_words = {**MODEL, "max_characters_per_token": 8, "word_vocab_size": 262, "word_embedding_size": 4}
+    ElmoModel(ElmoConfig(**with_words)).save_pretrained(tmp_path / "words")
+    with pytest.raises(ValueError, match="has 262 words in its input, the tokenizer 0; give the model's own"):
+        run(folder, "bad", **settings, model_name_or_path=tmp_path / "words")
     with pytest.raises(ValueError, match="cannot load a model from"):
         run(folder, "bad", **settings, model_name_or_path=tmp_path / "nowhere")

@@ -114,9 +114,9 @@ def test_collated_windows(tokenizer):
             "forward_words": ["<S>", "w1", "w99"],
             "forward_labels": [4, 2, 1],
             "backward_words": ["</S>", "w99"],
-            "backward_labels": [2, 4],
+            "backward_targets": [2, 4],
         },
-        {"forward_words": [], "forward_labels": [], "backward_words": [], "backward_labels": []},
+        {"forward_words": [], "forward_labels": [], "backward_words": [], "backward_targets": []},
     ]
     inputs = DataCollatorForWordStreams(tokenizer)(examples)
     expected = tokenizer(["<S> w1 w99"], return_tensors="pt").input_ids
@@ -124,7 +124,17 @@ def test_collated_windows(tokenizer):
     assert not inputs["input_ids"][1].any()
     assert inputs["labels"].tolist() == [[4, 2, 1], [-100] * 3]
     assert torch.equal(inputs["backward_input_ids"][:1], tokenizer(["</S> w99"], return_tensors="pt").input_ids)
-    assert inputs["backward_labels"].tolist() == [[2, 4], [-100] * 2]
+    assert inputs["backward_targets"].tolist() == [[2, 4], [-100] * 2]
+
+
+def test_rows_with_the_number_of_the_word(tokenizer, tmp_path):
+    (tmp_path / "words.json").write_text('{"<UNK>": 1, "w1": 300}')
+    tokenizer = ElmoTokenizer(
+        tmp_path / "vocab.txt", word_vocab_file=tmp_path / "words.json", max_characters_per_token=8
+    )
+    batch = DataCollatorForWordSentences(tokenizer)([{"words": ["w1", "w2"], "labels": [4, 5]}])
+    assert batch["input_ids"].shape == (1, 2, 9)
+    assert batch["input_ids"][0, :, -1].tolist() == [300, 1]
 
 
 def test_sentences_by_themselves(corpus, tokenizer):
