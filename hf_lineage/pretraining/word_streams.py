@@ -20,7 +20,7 @@ from .span_masking import IGNORED
 _STREAM_FEATURES = Features(
     {
         "forward_words": List(Value("string")),
-        "forward_labels": List(Value("int32")),
+        "forward_targets": List(Value("int32")),
         "backward_words": List(Value("string")),
         "backward_targets": List(Value("int32")),
         "epoch_seed": Value("int64"),
@@ -30,7 +30,7 @@ _STREAM_FEATURES = Features(
 )
 _NO_WINDOW: dict[str, Any] = {
     "forward_words": [],
-    "forward_labels": [],
+    "forward_targets": [],
     "backward_words": [],
     "backward_targets": [],
 }
@@ -74,7 +74,7 @@ def word_stream_dataset(
             Parts that processes and workers may share.
 
     Returns:
-        `datasets.IterableDataset` with the columns `forward_words`, `forward_labels` (ids in the word vocabulary),
+        `datasets.IterableDataset` with the columns `forward_words`, `forward_targets` (ids in the word vocabulary),
         `backward_words`, `backward_targets`, and `epoch_seed`, `row` and `segment` of `row_stream`.
 
     Raises:
@@ -147,7 +147,7 @@ class WordWindows:
             window = slice(start, start + self.unroll_steps)
             yield {
                 "forward_words": forward.words[window],
-                "forward_labels": forward.labels[window],
+                "forward_targets": forward.labels[window],
                 "backward_words": backward.words[window],
                 "backward_targets": backward.labels[window],
             }
@@ -192,7 +192,7 @@ class DataCollatorForWordStreams:
         ahead, back = _character_ids(self.tokenizer, [[example[name] for example in examples] for name in names])
         return {
             "input_ids": ahead,
-            "labels": _padded([example["forward_labels"] for example in examples], ahead.shape[1]),
+            "labels": _padded([example["forward_targets"] for example in examples], ahead.shape[1]),
             "backward_input_ids": back,
             "backward_targets": _padded([example["backward_targets"] for example in examples], back.shape[1]),
         }

@@ -75,10 +75,10 @@ def test_streams_of_one_sentence_are_the_sentence(model, tokenizer):
 def test_padded_and_empty_rows_keep_the_state_of_their_last_token(model, tokenizer):
     whole = streams(tokenizer)
     short = {name: value.clone() for name, value in whole.items()}
-    for name, padding in (("input_ids", 0), ("labels", -100)):
-        for prefix in ("", "backward_"):
-            short[prefix + name][1, 4:] = padding
-            short[prefix + name][2] = padding
+    for names, padding in ((("input_ids", "backward_input_ids"), 0), (("labels", "backward_targets"), -100)):
+        for name in names:
+            short[name][1, 4:] = padding
+            short[name][2] = padding
     before = torch.randn(3, 2, 2, 8 + 12)
     output = model(**short, initial_states=before)
     alone = model(**{name: value[1:2, :4] for name, value in whole.items()}, initial_states=before[1:2])

@@ -37,7 +37,7 @@ def read_streams(examples, direction: str) -> dict[int, list[tuple[str, int]]]:
     """What each row reads and predicts, window after window."""
     rows: dict[int, list[tuple[str, int]]] = {}
     for example in examples:
-        pairs = zip(example[f"{direction}_words"], example[f"{direction}_labels"], strict=True)
+        pairs = zip(example[f"{direction}_words"], example[f"{direction}_targets"], strict=True)
         rows.setdefault(example["row"], []).extend(pairs)
     return rows
 
@@ -112,11 +112,11 @@ def test_collated_windows(tokenizer):
     examples = [
         {
             "forward_words": ["<S>", "w1", "w99"],
-            "forward_labels": [4, 2, 1],
+            "forward_targets": [4, 2, 1],
             "backward_words": ["</S>", "w99"],
             "backward_targets": [2, 4],
         },
-        {"forward_words": [], "forward_labels": [], "backward_words": [], "backward_targets": []},
+        {"forward_words": [], "forward_targets": [], "backward_words": [], "backward_targets": []},
     ]
     inputs = DataCollatorForWordStreams(tokenizer)(examples)
     expected = tokenizer(["<S> w1 w99"], return_tensors="pt").input_ids
