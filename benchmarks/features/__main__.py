@@ -2,8 +2,9 @@
 
     python -m benchmarks.features tagging --model_name_or_path MODEL --task pos --data_dir POS --output_dir OUT
     python -m benchmarks.features wic --model_name_or_path MODEL --data_dir WIC --output_dir OUT
+    python -m benchmarks.features unigram --config PRETRAINING_YAML
 
-Each with `--random_weights` as well, for the same architecture without training.
+The first two with `--random_weights` as well, for the same architecture without training.
 """
 
 import sys
@@ -18,6 +19,7 @@ from benchmarks.features.runs import write_table
 from benchmarks.features.suite import Job, run_tagging, run_wic
 from benchmarks.features.tagging import HeadSettings
 from benchmarks.features.tagging_data import TASKS
+from benchmarks.features.unigram import compare_with_unigram
 
 app = typer.Typer(
     help="Measure what a frozen biLM's vectors are worth.",
@@ -67,6 +69,14 @@ def wic(
     """Tell by a frozen biLM's vectors whether a word has the same sense in two sentences."""
     run_wic(Job(model, random_weights, _parsed_seeds(seeds), data_dir, output_dir))
     print(write_table(output_dir), end="")
+
+
+@app.command()
+def unigram(
+    config: Annotated[Path, typer.Option(help="Settings that `hf_lineage.pretraining` was run with to the end.")],
+) -> None:
+    """Table the held-out perplexity of a pretraining run beside that of a unigram of the same training text."""
+    print(compare_with_unigram(config), end="")
 
 
 def _parsed_seeds(text: str) -> tuple[int, ...]:
