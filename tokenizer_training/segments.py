@@ -49,7 +49,14 @@ def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], descriptio
     with tqdm(desc=description, unit=" tokens", disable=None) as bar:
         for start in range(0, len(lines), _LINES_PER_BATCH):
             batch = list(lines[start : start + _LINES_PER_BATCH])
-            encoded = tokenizer(batch, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            encoded = tokenizer(
+                batch,
+                add_special_tokens=False,
+                return_offsets_mapping=True,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+                verbose=False,
+            )
             for line, ids, offsets in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
                 yield Segments(line, ids, _pieces(tokenizer, line, ids, offsets, word_start))
                 bar.update(len(ids))
@@ -72,15 +79,14 @@ def _pieces(
     if isinstance(tokenizer, ElmoTokenizer):
         words = tokenizer.word_vocabulary
         return [Piece(start, end, not words or line[start:end] in words) for start, end in offsets]
+    unk_id, unk_token = tokenizer.unk_token_id, tokenizer.unk_token  # transformers looks them up each time
     pieces = []
     for token, (start, end) in zip(ids, offsets, strict=True):
-        if token == word_start and line[start:end] != _WORD_START:
-            end = start
+        text = line[start:end]
+        if token == word_start and text != _WORD_START:
+            text = ""
+        stripped = text.strip()
+        start += len(text) - len(text.lstrip())
         # the name of the unknown token in a text is known
-        is_known = token != tokenizer.unk_token_id or line[start:end].strip() == tokenizer.unk_token
-        while start < end and line[start].isspace():
-            start += 1
-        while start < end and line[end - 1].isspace():
-            end -= 1
-        pieces.append(Piece(start, end, is_known))
+        pieces.append(Piece(start, start + len(stripped), token != unk_id or stripped == unk_token))
     return pieces

@@ -6,13 +6,16 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tokenizers import AddedToken, Encoding, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from tokenizers.models import Unigram
-from transformers import TokenizersBackend, XLNetTokenizer
+from transformers import TokenizersBackend
 
 from .sentencepiece_xlnet import read_sentencepiece_model
+
+if TYPE_CHECKING:
+    from transformers import XLNetTokenizer
 
 VOCAB_FILES_NAMES = {"vocab_file": "spiece.model", "tokenizer_file": "tokenizer.json"}
 
@@ -187,7 +190,7 @@ class LineageXLNetTokenizer(TokenizersBackend):
             fields["offset_mapping"] = [_offsets(part) for part in encodings]
         return fields, encodings
 
-    def to_transformers(self) -> XLNetTokenizer:
+    def to_transformers(self) -> "XLNetTokenizer":
         """The same tokenizer as one of transformers alone, with equal ids.
 
         Returns:
@@ -196,6 +199,8 @@ class LineageXLNetTokenizer(TokenizersBackend):
         Raises:
             ValueError: If transformers cannot represent it.
         """
+        from transformers import XLNetTokenizer  # which looks through the files of every model
+
         if not self.remove_space or self.keep_accents:
             raise ValueError(
                 "transformers' XLNetTokenizer always counts all white space as space and drops accents: it needs "
@@ -273,14 +278,18 @@ def _charsmap(normalizer: dict[str, Any] | None) -> bytes:
 
 def _offsets(encoding: Encoding) -> list[tuple[int, int]]:
     """Offsets of an encoding's tokens. The backend gives a lone `▁`, which it puts in, those of the next character."""
-    offsets: list[tuple[int, int]] = []
-    before: tuple[int | None, int] = (None, 0)  # sequence and end of the token before
-    for token, (start, end), sequence in zip(encoding.tokens, encoding.offsets, encoding.sequence_ids, strict=True):
-        is_inside_character = before[0] == sequence and before[1] > start  # of one that NFKD makes several words of
-        if token == _WORD_START and sequence is not None and not is_inside_character:
-            end = start
-        offsets.append((start, end))
-        before = (sequence, end)
+    tokens, offsets = encoding.tokens, encoding.offsets
+    if _WORD_START not in tokens:
+        return offsets
+    sequences = encoding.sequence_ids
+    for index, token in enumerate(tokens):
+        if token != _WORD_START or sequences[index] is None:
+            continue
+        start = offsets[index][0]
+        # of a character that NFKD makes several words of
+        is_inside_character = index > 0 and sequences[index - 1] == sequences[index] and offsets[index - 1][1] > start
+        if not is_inside_character:
+            offsets[index] = (start, start)
     return offsets
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from transformers import AlbertTokenizer, AutoTokenizer, XLNetTokenizer
 
 from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
-from tokenizer_training import unigram
 from tokenizer_training.text import TextLines
 from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
+from tokenizer_training.unigram_text import prepared_sentences
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
@@ -128,7 +128,7 @@ def test_lines_without_spaces_may_be_long(tmp_path):
 
 def test_sentences_are_cut_at_spaces():
     lines = ["a" * 2500, "bb " * 1000, "c" * 999 + " dd", "1,2", ""]
-    sentences = list(unigram._sentences(lines, str))
+    sentences = list(prepared_sentences(lines, str, False))
     assert all(0 < len(sentence) <= 1000 for sentence in sentences)
     assert sentences[:3] == ["a" * 1000, "a" * 1000, "a" * 500]
     assert "".join(sentences[3:]).replace(" ", "") == "bb" * 1000 + "c" * 999 + "dd" + "1\x1f,2"
