@@ -162,23 +162,32 @@ def _trained(
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=guarded(),
             model_writer=model,
-            model_type="unigram",
-            vocab_size=vocab_size,
-            character_coverage=character_coverage,
-            **family.ids,
-            control_symbols=list(family.control_symbols),
-            user_defined_symbols=[*family.own_symbols, *user_defined_symbols],
-            normalization_rule_name="identity",
-            pretokenization_delimiter=PIECE_BOUNDARY,
-            max_sentence_length=8 * MAX_SENTENCE,  # in bytes
-            num_threads=_THREADS,
-            minloglevel=ERRORS_ONLY,
+            **trainer_options(family, vocab_size, character_coverage, user_defined_symbols),
         )
     except RuntimeError as error:
         if failures:
             raise failures[0] from None
         raise _explanation(str(error), vocab_size) from error
     return model.getvalue()
+
+
+def trainer_options(
+    family: UnigramFamily, vocab_size: int, character_coverage: float, user_defined_symbols: Sequence[str]
+) -> dict[str, Any]:
+    """Options of `SentencePieceTrainer.train` for text that is prepared already."""
+    return {
+        "model_type": "unigram",
+        "vocab_size": vocab_size,
+        "character_coverage": character_coverage,
+        **family.ids,
+        "control_symbols": list(family.control_symbols),
+        "user_defined_symbols": [*family.own_symbols, *user_defined_symbols],
+        "normalization_rule_name": "identity",
+        "pretokenization_delimiter": PIECE_BOUNDARY,
+        "max_sentence_length": 8 * MAX_SENTENCE,  # in bytes
+        "num_threads": _THREADS,
+        "minloglevel": ERRORS_ONLY,
+    }
 
 
 def _explanation(message: str, vocab_size: int) -> ValueError:

@@ -10,7 +10,8 @@ from transformers import AlbertTokenizer, AutoTokenizer, XLNetTokenizer
 from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
 from tokenizer_training.text import TextLines
 from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
-from tokenizer_training.unigram_text import prepared_sentences
+from tokenizer_training.unigram_families import ALBERT, XLNET
+from tokenizer_training.unigram_text import normalization_table, prepared_sentences
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
@@ -124,6 +125,26 @@ def test_lines_without_spaces_may_be_long(tmp_path):
     tokenizer, report = train_albert_tokenizer(text_of(tmp_path, [line, *["▅ 国"] * 20]), tmp_path / "out", 80)
     assert dict(report.most_unknown) == {"▅": 20}
     assert len(tokenizer) == 80
+
+
+texts = st.text(st.sampled_from("aB0 1,,``''\"\"-(~\t\x01\x7f▅éÉ中"), max_size=30)
+
+
+@pytest.mark.parametrize("family", [ALBERT, XLNET])
+@pytest.mark.parametrize("options", [{}, {"do_lower_case": False}, {"do_lower_case": True, "keep_accents": True}])
+@settings(max_examples=150, deadline=None)
+@given(line=texts)
+def test_sentences_are_what_the_tokenizer_makes_of_a_line(family, options, line):
+    table = normalization_table(sentencepiece, options.get("keep_accents", False))
+    tokenizer = family.tokenizer_class(**options, _spm_precompiled_charsmap=table)
+    normalize = tokenizer.backend_tokenizer.normalizer.normalize_str
+    expected = " ".join(normalize(line).replace("▅", " ").split())
+    expected = "".join(
+        f"\x1f{character}" if character == "," and before.isdigit() else character
+        for before, character in zip(" " + expected, expected, strict=False)
+    )
+    found = list(prepared_sentences([line], normalize, tokenizer.do_lower_case))
+    assert found == ([expected] if expected else [])
 
 
 def test_sentences_are_cut_at_spaces():
