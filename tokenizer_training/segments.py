@@ -1,6 +1,6 @@
 """What a tokenizer cuts lines of text into: the places of its tokens, the same for every kind of tokenizer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tqdm import tqdm
@@ -31,6 +31,9 @@ class Segments(NamedTuple):
     pieces: list[Piece]
 
 
+_ToPieces = Callable[[str, Sequence[Any], Sequence[tuple[int, int]]], list[Piece]]
+
+
 def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], description: str) -> Iterator[Segments]:
     """Cuts lines into tokens, special ones not added, with a progress bar.
 
@@ -44,8 +47,7 @@ def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], descriptio
     """
     if not (tokenizer.is_fast or isinstance(tokenizer, ElmoTokenizer)):
         raise ValueError(f"a tokenizer must tell the places of its tokens, which {type(tokenizer).__name__} does not")
-    # the place that transformers' classes give a lone one is that of the character behind it
-    word_start = None if isinstance(tokenizer, ElmoTokenizer) else tokenizer.get_vocab().get(_WORD_START)
+    to_pieces = _words_of(tokenizer) if isinstance(tokenizer, ElmoTokenizer) else _pieces_of(tokenizer)
     with tqdm(desc=description, unit=" tokens", disable=None) as bar:
         for start in range(0, len(lines), _LINES_PER_BATCH):
             batch = list(lines[start : start + _LINES_PER_BATCH])
@@ -58,7 +60,7 @@ def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], descriptio
                 verbose=False,
             )
             for line, ids, offsets in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-                yield Segments(line, ids, _pieces(tokenizer, line, ids, offsets, word_start))
+                yield Segments(line, ids, to_pieces(line, ids, offsets))
                 bar.update(len(ids))
 
 
@@ -69,24 +71,33 @@ def vocabulary_size(tokenizer: PreTrainedTokenizerBase) -> int:
     return len(tokenizer)
 
 
-def _pieces(
-    tokenizer: PreTrainedTokenizerBase,
-    line: str,
-    ids: Sequence[Any],
-    offsets: Sequence[tuple[int, int]],
-    word_start: int | None,
-) -> list[Piece]:
-    if isinstance(tokenizer, ElmoTokenizer):
-        words = tokenizer.word_vocabulary
+def _words_of(tokenizer: ElmoTokenizer) -> _ToPieces:
+    words = tokenizer.word_vocabulary
+
+    def to_pieces(line: str, ids: Sequence[Any], offsets: Sequence[tuple[int, int]]) -> list[Piece]:
         return [Piece(start, end, not words or line[start:end] in words) for start, end in offsets]
-    unk_id, unk_token = tokenizer.unk_token_id, tokenizer.unk_token  # transformers looks them up each time
-    pieces = []
-    for token, (start, end) in zip(ids, offsets, strict=True):
-        text = line[start:end]
-        if token == word_start and text != _WORD_START:
-            text = ""
-        stripped = text.strip()
-        start += len(text) - len(text.lstrip())
-        # the name of the unknown token in a text is known
-        pieces.append(Piece(start, start + len(stripped), token != unk_id or stripped == unk_token))
-    return pieces
+
+    return to_pieces
+
+
+def _pieces_of(tokenizer: PreTrainedTokenizerBase) -> _ToPieces:
+    # transformers looks each of these up anew
+    unk_id, unk_token = tokenizer.unk_token_id, tokenizer.unk_token
+    word_start = tokenizer.get_vocab().get(_WORD_START)
+
+    def to_pieces(line: str, ids: Sequence[Any], offsets: Sequence[tuple[int, int]]) -> list[Piece]:
+        pieces = []
+        for token, (start, end) in zip(ids, offsets, strict=True):
+            text = line[start:end]
+            stripped = text.strip()
+            if token == word_start and text != _WORD_START:
+                # the place that transformers' classes give a lone one is that of the character behind it
+                stripped, end = "", start
+            elif len(stripped) < len(text):
+                start += len(text) - len(text.lstrip())
+                end = start + len(stripped)
+            # the name of the unknown token in a text is known
+            pieces.append(Piece(start, end, token != unk_id or stripped == unk_token))
+        return pieces
+
+    return to_pieces
