@@ -1,12 +1,15 @@
 """What a tokenizer cuts lines of text into: the places of its tokens, the same for every kind of tokenizer."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
 
-from hf_lineage import ElmoTokenizer
+if TYPE_CHECKING:
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
+
+    from hf_lineage import ElmoTokenizer
 
 _LINES_PER_BATCH = 1000
 _WORD_START = "▁"
@@ -34,7 +37,7 @@ class Segments(NamedTuple):
 _ToPieces = Callable[[str, Sequence[Any], Sequence[tuple[int, int]]], list[Piece]]
 
 
-def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], description: str) -> Iterator[Segments]:
+def segment(tokenizer: "PreTrainedTokenizerBase", lines: Sequence[str], description: str) -> Iterator[Segments]:
     """Cuts lines into tokens, special ones not added, with a progress bar.
 
     Args:
@@ -45,33 +48,42 @@ def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], descriptio
     Raises:
         ValueError: If the tokenizer has no offsets.
     """
-    if not (tokenizer.is_fast or isinstance(tokenizer, ElmoTokenizer)):
+    is_elmo = _is_elmo(tokenizer)
+    if not (tokenizer.is_fast or is_elmo):
         raise ValueError(f"a tokenizer must tell the places of its tokens, which {type(tokenizer).__name__} does not")
-    to_pieces = _words_of(tokenizer) if isinstance(tokenizer, ElmoTokenizer) else _pieces_of(tokenizer)
-    with tqdm(desc=description, unit=" tokens", disable=None) as bar:
-        for start in range(0, len(lines), _LINES_PER_BATCH):
-            batch = list(lines[start : start + _LINES_PER_BATCH])
-            encoded = tokenizer(
-                batch,
-                add_special_tokens=False,
-                return_offsets_mapping=True,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,
-            )
+    to_pieces = _words_of(tokenizer) if is_elmo else _pieces_of(tokenizer)
+    batches = [list(lines[start : start + _LINES_PER_BATCH]) for start in range(0, len(lines), _LINES_PER_BATCH)]
+
+    def encode(batch: list[str]) -> "BatchEncoding":
+        return tokenizer(
+            batch,
+            add_special_tokens=False,
+            return_offsets_mapping=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+
+    # while a batch is worked on, the next are cut
+    with tqdm(desc=description, unit=" tokens", disable=None) as bar, ThreadPoolExecutor(1) as ahead:
+        for batch, encoded in zip(batches, ahead.map(encode, batches), strict=True):
             for line, ids, offsets in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
                 yield Segments(line, ids, to_pieces(line, ids, offsets))
                 bar.update(len(ids))
 
 
-def vocabulary_size(tokenizer: PreTrainedTokenizerBase) -> int:
+def vocabulary_size(tokenizer: "PreTrainedTokenizerBase") -> int:
     """Entries of the vocabulary; of ELMo, words of the softmax."""
-    if isinstance(tokenizer, ElmoTokenizer):
-        return len(tokenizer.word_vocabulary)
-    return len(tokenizer)
+    return len(tokenizer.word_vocabulary) if _is_elmo(tokenizer) else len(tokenizer)
 
 
-def _words_of(tokenizer: ElmoTokenizer) -> _ToPieces:
+def _is_elmo(tokenizer: "PreTrainedTokenizerBase") -> "TypeGuard[ElmoTokenizer]":
+    from hf_lineage import ElmoTokenizer
+
+    return isinstance(tokenizer, ElmoTokenizer)
+
+
+def _words_of(tokenizer: "ElmoTokenizer") -> _ToPieces:
     words = tokenizer.word_vocabulary
 
     def to_pieces(line: str, ids: Sequence[Any], offsets: Sequence[tuple[int, int]]) -> list[Piece]:
@@ -80,7 +92,7 @@ def _words_of(tokenizer: ElmoTokenizer) -> _ToPieces:
     return to_pieces
 
 
-def _pieces_of(tokenizer: PreTrainedTokenizerBase) -> _ToPieces:
+def _pieces_of(tokenizer: "PreTrainedTokenizerBase") -> _ToPieces:
     # transformers looks each of these up anew
     unk_id, unk_token = tokenizer.unk_token_id, tokenizer.unk_token
     word_start = tokenizer.get_vocab().get(_WORD_START)

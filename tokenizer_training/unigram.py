@@ -4,11 +4,10 @@ import importlib
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Any
 
 from hf_lineage.files import atomic_folder
 
@@ -26,6 +25,9 @@ from .unigram_text import (
     prepared_sentences,
 )
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
 # the trainer's sums, and so the scores, depend on how many threads share them; so the number is fixed
 _THREADS = 16
 
@@ -39,7 +41,7 @@ def train_albert_tokenizer(
     character_coverage: float = 0.99995,
     user_defined_symbols: Sequence[str] = USER_DEFINED_SYMBOLS,
     overwrite: bool = False,
-) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+) -> "tuple[PreTrainedTokenizerBase, TokenizerReport]":
     """Trains the unigram pieces of a text and saves a `LineageAlbertTokenizer`.
 
     Ids 0 to 4 are `<pad>`, `<unk>`, `[CLS]`, `[SEP]` and `[MASK]`, the user-defined symbols follow. The folder has a
@@ -75,7 +77,7 @@ def train_xlnet_tokenizer(
     character_coverage: float = 0.99995,
     user_defined_symbols: Sequence[str] = XLNET_USER_DEFINED_SYMBOLS,
     overwrite: bool = False,
-) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+) -> "tuple[PreTrainedTokenizerBase, TokenizerReport]":
     """Trains the unigram pieces of a text and saves a `LineageXLNetTokenizer`.
 
     Ids 0 to 8 are `<unk>`, `<s>`, `</s>`, `<cls>`, `<sep>`, `<pad>`, `<mask>`, `<eod>` and `<eop>`, the user-defined
@@ -94,15 +96,19 @@ def _train(
     character_coverage: float,
     user_defined_symbols: Sequence[str],
     overwrite: bool,
-) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+) -> "tuple[PreTrainedTokenizerBase, TokenizerReport]":
     sentencepiece = _sentencepiece()
     charsmap = normalization_table(sentencepiece, case["keep_accents"])
-    preparer: Any = family.tokenizer_class(**case, _spm_precompiled_charsmap=charsmap)
-    normalize = preparer.backend_tokenizer.normalizer.normalize_str
+    normalize = family.text_normalizer(**case, charsmap=charsmap).normalize_str
     _check(family, vocab_size, character_coverage, user_defined_symbols, normalize)
-    with atomic_folder(output, overwrite) as folder:
-        sentences = prepared_sentences(text.read("read"), normalize, case["do_lower_case"])
-        model = _trained(family, sentencepiece, sentences, vocab_size, character_coverage, user_defined_symbols)
+    with atomic_folder(output, overwrite) as folder, ThreadPoolExecutor(1) as meanwhile:
+
+        def sentences() -> Iterator[str]:
+            yield from prepared_sentences(text.read("read"), normalize, case["do_lower_case"])
+            # from here on SentencePiece lets Python run, so importing the tokenizer, with transformers, costs no time
+            meanwhile.submit(getattr, family, "tokenizer_class")
+
+        model = _trained(family, sentencepiece, sentences(), vocab_size, character_coverage, user_defined_symbols)
         model_file = folder / "spiece.model"
         model_file.write_bytes(_with_charsmap(model, charsmap))
         tokenizer = family.tokenizer_class(vocab_file=model_file, **case)

@@ -1,9 +1,14 @@
 """What makes a unigram vocabulary one of ALBERT or of XLNet."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tokenizers.normalizers import Normalizer
+
 import hf_lineage
+from hf_lineage.albert import normalization_albert
+from hf_lineage.xlnet import normalization_xlnet
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -20,12 +25,14 @@ class UnigramFamily:
 
     Args:
         tokenizer_name: The family's tokenizer, a name of the package.
+        text_normalizer: Makes the tokenizer's normalizer of `do_lower_case`, `keep_accents` and `charsmap`.
         ids: Options of SentencePiece's trainer for the pieces with ids of their own, -1 for none.
         control_symbols: The special tokens behind them, which no text is cut into.
         own_symbols: Further ones, which a text may be cut into.
     """
 
     tokenizer_name: str
+    text_normalizer: Callable[..., Normalizer]
     ids: dict[str, Any]
     control_symbols: tuple[str, ...]
     own_symbols: tuple[str, ...] = ()
@@ -45,11 +52,13 @@ class UnigramFamily:
 
 ALBERT = UnigramFamily(
     "LineageAlbertTokenizer",
+    normalization_albert.text_normalizer,
     {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "pad_piece": "<pad>", "unk_piece": "<unk>"},
     ("[CLS]", "[SEP]", "[MASK]"),
 )
 XLNET = UnigramFamily(
     "LineageXLNetTokenizer",
+    normalization_xlnet.text_normalizer,
     {
         "unk_id": 0,
         "bos_id": 1,

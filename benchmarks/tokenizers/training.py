@@ -146,7 +146,8 @@ def measure_training(inputs: Sequence[Path], folder: Path, vocab_size: int, repe
         for variant in LABELS:
             arguments = {**given, "options": {**options, "model_prefix": str(folder / variant)}}
             printed, *whole = _run("-c", _CODE[variant] + _MEASURE, json.dumps(arguments))
-            training[variant].add(*json.loads(printed.splitlines()[-1]))
+            seconds, peak_bytes = json.loads(printed.splitlines()[-1])
+            training[variant].add(seconds, peak_bytes)
             if variant == "ours":
                 _, *whole = _run(*command)
             process[variant].add(*whole)
@@ -169,8 +170,8 @@ def _table(title: str, runs: dict[str, Runs]) -> Table:
     for column in ("", "seconds", "peak memory, MB"):
         table.add_column(column, justify="right")
     for variant, label in LABELS.items():
-        seconds, peak = map(statistics.median, (runs[variant].seconds, runs[variant].peak_bytes))
-        table.add_row(label, f"{seconds:.1f}", f"{peak / 1e6:,.0f}")
+        seconds, peak_bytes = statistics.median(runs[variant].seconds), statistics.median(runs[variant].peak_bytes)
+        table.add_row(label, f"{seconds:.1f}", f"{peak_bytes / 1e6:,.0f}")
     for variant in ("prepared", "direct"):
         ratios = runs["ours"].ratios(runs[variant])
         table.add_row(f"ratio to {variant}, median of pairs", *(f"{ratio:.3f}" for ratio in ratios))

@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tokenizers import AddedToken, Encoding, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Encoding, Regex, Tokenizer, decoders, pre_tokenizers, processors
 from tokenizers.models import Unigram
 from transformers import TokenizersBackend
 
+from .normalization_albert import text_normalizer
 from .sentencepiece_albert import read_sentencepiece_model
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 VOCAB_FILES_NAMES = {"vocab_file": "spiece.model", "tokenizer_file": "tokenizer.json"}
 
 _WORD_START = "▁"
-# white space for Python, on which the original splits, but not for the pre-tokenizer or the table of the pieces
-_OTHER_SPACES = Regex(r"[\x{0B}\x{1C}-\x{1F}]")
-_CONTROL_CHARACTERS = (*range(0x01, 0x20), *range(0x7F, 0xA0))
 
 Vocabulary = Sequence[tuple[str, float]]
 
@@ -108,7 +106,7 @@ class LineageAlbertTokenizer(TokenizersBackend):
         if not kwargs.pop("add_prefix_space", True):
             raise ValueError("add_prefix_space must be True: without it no piece begins a word")
         self._tokenizer = Tokenizer(_unigram(vocab, str(unk_token)))
-        self._tokenizer.normalizer = self._normalizer(charsmap)
+        self._tokenizer.normalizer = text_normalizer(do_lower_case, keep_accents, remove_space, charsmap)
         special = (bos_token, eos_token, unk_token, sep_token, pad_token, cls_token, mask_token)
         self._tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [
@@ -141,25 +139,6 @@ class LineageAlbertTokenizer(TokenizersBackend):
     def convert_to_native_format(cls, trust_remote_code: bool = False, **kwargs) -> dict[str, Any]:
         """Leaves reading the files to `__init__`; the base class would make the user-defined pieces added tokens."""
         return kwargs
-
-    def _normalizer(self, charsmap: bytes) -> normalizers.Sequence:
-        steps: list[normalizers.Normalizer] = []
-        if self.remove_space:
-            steps.append(normalizers.Replace(_OTHER_SPACES, " "))
-        steps += [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
-        if not self.keep_accents:
-            steps += [normalizers.NFKD(), normalizers.StripAccents()]
-        if self.do_lower_case:
-            steps.append(normalizers.Lowercase())
-        if charsmap:
-            table = normalizers.Precompiled(charsmap)
-            # of those that it drops at the beginning of a text the backend loses count, and all offsets are wrong
-            dropped = [code for code in _CONTROL_CHARACTERS if table.normalize_str(f"a{chr(code)}b") == "ab"]
-            if dropped:
-                codes = "".join(f"\\x{{{code:02X}}}" for code in dropped)
-                steps.append(normalizers.Replace(Regex(rf"\A[{codes}]+"), ""))
-            steps.append(table)
-        return normalizers.Sequence(steps)
 
     def update_post_processor(self) -> None:
         """Puts [CLS] and [SEP] around a text, and a [SEP] behind a second one, whose segment is 1."""
