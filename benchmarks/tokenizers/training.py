@@ -145,11 +145,11 @@ def measure_training(inputs: Sequence[Path], folder: Path, vocab_size: int, repe
     for _ in range(repeats):
         for variant in LABELS:
             arguments = {**given, "options": {**options, "model_prefix": str(folder / variant)}}
-            printed, *whole = _run("-c", _CODE[variant] + _MEASURE, json.dumps(arguments))
+            printed, whole = _run("-c", _CODE[variant] + _MEASURE, json.dumps(arguments))
             seconds, peak_bytes = json.loads(printed.splitlines()[-1])
             training[variant].add(seconds, peak_bytes)
             if variant == "ours":
-                _, *whole = _run(*command)
+                _, whole = _run(*command)
             process[variant].add(*whole)
     models = [read_sentencepiece_model(file) for file in (folder / "prepared.model", output / "spiece.model")]
     return TrainingCost(training, process, models[0].vocab == models[1].vocab)
@@ -187,12 +187,12 @@ def _prepare(inputs: Sequence[Path], prepared: Path) -> None:
             file.write(f"{sentence}\n")
 
 
-def _run(*arguments: str) -> tuple[str, float, int]:
-    """What a Python of these arguments prints, its seconds and its peak memory."""
+def _run(*arguments: str) -> tuple[str, tuple[float, int]]:
+    """What a Python of these arguments prints, and its seconds and peak memory."""
     launched = subprocess.run(
         [sys.executable, "-c", _LAUNCH, sys.executable, *arguments], capture_output=True, text=True, check=True
     )
     status, printed, errors, seconds, peak = json.loads(launched.stdout)
     if status:
         raise ValueError(f"training failed: {errors.strip().splitlines()[-1]}")
-    return printed, seconds, peak
+    return printed, (seconds, peak)
