@@ -5,7 +5,6 @@ import sys
 import typer
 
 from . import commands
-from .options import takes_text
 
 app = typer.Typer(
     help="Train a tokenizer from text, and compare tokenizers.",
@@ -15,7 +14,7 @@ app = typer.Typer(
     context_settings={"token_normalize_func": lambda token: token.replace("_", "-")},
 )
 for family in (commands.elmo, commands.albert, commands.xlnet, commands.bert, commands.gpt, commands.words):
-    app.command()(takes_text(family))
+    app.command()(family)
 app.command()(commands.compare)
 
 

@@ -1,145 +1,124 @@
-"""What the commands do: one for each family, and the comparison."""
+"""What the commands do: one for each family, and the comparison.
+
+Each imports what it needs when it runs: no family waits for the packages of another.
+"""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from .byte_bpe import train_gpt_tokenizer
-from .compare import compare_tokenizers, render
-from .elmo import train_elmo_tokenizer
-from .languages import language_options
 from .options import (
-    Coverage,
     Errors,
-    KeepAccents,
-    Language,
     Lowercase,
-    Output,
-    Overwrite,
     SpecialTokens,
     Symbols,
+    Training,
+    VocabSize,
+    pieces,
+    takes,
+    training,
 )
-from .report import TokenizerReport
 from .text import TextLines
-from .unigram import (
-    USER_DEFINED_SYMBOLS,
-    XLNET_USER_DEFINED_SYMBOLS,
-    train_albert_tokenizer,
-    train_xlnet_tokenizer,
-)
-from .wordpiece import train_bert_tokenizer
-from .words import train_word_tokenizer
+from .unigram_families import USER_DEFINED_SYMBOLS, XLNET_USER_DEFINED_SYMBOLS
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 _ALBERT_SYMBOLS = " ".join(USER_DEFINED_SYMBOLS)
 _XLNET_SYMBOLS = " ".join(XLNET_USER_DEFINED_SYMBOLS)
 
 
+@takes(training=training)
 def elmo(
-    text: TextLines,
-    output: Output,
+    training: Training,
     vocab_size: Annotated[
         int | None,
         typer.Option(help="Words of the softmax, three special ones included. Default: all, up to 793,471."),
     ] = None,
     text_split: Annotated[str, typer.Option(help="'whitespace' for tokenized text, 'words' for plain.")] = "words",
-    overwrite: Overwrite = False,
 ) -> None:
     """Count words for the softmax of ELMo's language model."""
-    _, report = train_elmo_tokenizer(text, output, vocab_size, text_split=text_split, overwrite=overwrite)
-    _show(output, text, report)
+    from .elmo import train_elmo_tokenizer
+
+    training.run(train_elmo_tokenizer, vocab_size=vocab_size, text_split=text_split)
 
 
+@takes(training=training, pieces=pieces)
 def albert(
-    text: TextLines,
-    output: Output,
-    vocab_size: Annotated[int, typer.Option(help="Number of pieces, special ones included.")] = 30_000,
-    language: Language = None,
+    training: Training,
+    pieces: dict[str, Any],
+    vocab_size: VocabSize = 30_000,
     lowercase: Lowercase = True,
-    keep_accents: KeepAccents = None,
-    character_coverage: Coverage = None,
     user_defined_symbols: Symbols = _ALBERT_SYMBOLS,
-    overwrite: Overwrite = False,
 ) -> None:
     """Train the unigram pieces of an ALBERT-style model with SentencePiece."""
-    _, report = train_albert_tokenizer(
-        text,
-        output,
-        vocab_size,
+    from .unigram import train_albert_tokenizer
+
+    symbols = user_defined_symbols.split()
+    training.run(
+        train_albert_tokenizer,
+        vocab_size=vocab_size,
         do_lower_case=lowercase,
-        **language_options(language, keep_accents, character_coverage),
-        user_defined_symbols=user_defined_symbols.split(),
-        overwrite=overwrite,
+        user_defined_symbols=symbols,
+        **pieces,
     )
-    _show(output, text, report)
 
 
+@takes(training=training, pieces=pieces)
 def xlnet(
-    text: TextLines,
-    output: Output,
-    vocab_size: Annotated[int, typer.Option(help="Number of pieces, special ones included.")] = 32_000,
-    language: Language = None,
+    training: Training,
+    pieces: dict[str, Any],
+    vocab_size: VocabSize = 32_000,
     lowercase: Lowercase = False,
-    keep_accents: KeepAccents = None,
-    character_coverage: Coverage = None,
     user_defined_symbols: Symbols = _XLNET_SYMBOLS,
-    overwrite: Overwrite = False,
 ) -> None:
     """Train the unigram pieces of an XLNet-style model with SentencePiece."""
-    _, report = train_xlnet_tokenizer(
-        text,
-        output,
-        vocab_size,
+    from .unigram import train_xlnet_tokenizer
+
+    symbols = user_defined_symbols.split()
+    training.run(
+        train_xlnet_tokenizer,
+        vocab_size=vocab_size,
         do_lower_case=lowercase,
-        **language_options(language, keep_accents, character_coverage),
-        user_defined_symbols=user_defined_symbols.split(),
-        overwrite=overwrite,
+        user_defined_symbols=symbols,
+        **pieces,
     )
-    _show(output, text, report)
 
 
+@takes(training=training, pieces=pieces)
 def bert(
-    text: TextLines,
-    output: Output,
-    vocab_size: Annotated[int, typer.Option(help="Number of entries, special ones included.")] = 30_522,
-    language: Language = None,
+    training: Training,
+    pieces: dict[str, Any],
+    vocab_size: VocabSize = 30_522,
     lowercase: Lowercase = True,
-    keep_accents: KeepAccents = None,
-    character_coverage: Coverage = None,
     extra_special_tokens: SpecialTokens = "",
-    overwrite: Overwrite = False,
 ) -> None:
     """Train the WordPiece vocabulary of a BERT."""
-    _, report = train_bert_tokenizer(
-        text,
-        output,
-        vocab_size,
+    from .wordpiece import train_bert_tokenizer
+
+    special = extra_special_tokens.split()
+    training.run(
+        train_bert_tokenizer,
+        vocab_size=vocab_size,
         do_lower_case=lowercase,
-        **language_options(language, keep_accents, character_coverage),
-        extra_special_tokens=extra_special_tokens.split(),
-        overwrite=overwrite,
+        extra_special_tokens=special,
+        **pieces,
     )
-    _show(output, text, report)
 
 
-def gpt(
-    text: TextLines,
-    output: Output,
-    vocab_size: Annotated[int, typer.Option(help="Number of tokens, special ones included.")] = 50_257,
-    extra_special_tokens: SpecialTokens = "",
-    overwrite: Overwrite = False,
-) -> None:
+@takes(training=training)
+def gpt(training: Training, vocab_size: VocabSize = 50_257, extra_special_tokens: SpecialTokens = "") -> None:
     """Train the byte-level BPE of a GPT-2-style language model."""
-    _, report = train_gpt_tokenizer(text, output, vocab_size, extra_special_tokens.split(), overwrite)
-    _show(output, text, report)
+    from .byte_bpe import train_gpt_tokenizer
+
+    training.run(train_gpt_tokenizer, vocab_size=vocab_size, extra_special_tokens=extra_special_tokens.split())
 
 
+@takes(training=training)
 def words(
-    text: TextLines,
-    output: Output,
+    training: Training,
     vocab_size: Annotated[
         int | None, typer.Option(help="Number of words, special ones included. Default: all.")
     ] = None,
@@ -147,20 +126,18 @@ def words(
     lowercase: Lowercase = False,
     keep_accents: Annotated[bool, typer.Option(help="Keep accents.")] = True,
     extra_special_tokens: SpecialTokens = "",
-    overwrite: Overwrite = False,
 ) -> None:
     """Count whole words, for models of a closed vocabulary."""
-    _, report = train_word_tokenizer(
-        text,
-        output,
-        vocab_size,
-        min_count,
+    from .words import train_word_tokenizer
+
+    training.run(
+        train_word_tokenizer,
+        vocab_size=vocab_size,
+        min_count=min_count,
         do_lower_case=lowercase,
         keep_accents=keep_accents,
         extra_special_tokens=extra_special_tokens.split(),
-        overwrite=overwrite,
     )
-    _show(output, text, report)
 
 
 def compare(
@@ -173,6 +150,10 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:
     """Show two tokenizers side by side on the same text."""
+    from rich.console import Console
+
+    from .compare import compare_tokenizers, render
+
     lines = TextLines(text, errors, sample_limit, seed, held_out=0)
     tokenizers = (_tokenizer(first), _tokenizer(second))
     comparison = compare_tokenizers((first, second), tokenizers, list(lines.read("read")))
@@ -182,14 +163,12 @@ def compare(
         Console().print(render(comparison))
 
 
-def _tokenizer(source: str) -> PreTrainedTokenizerBase:
+def _tokenizer(source: str) -> "PreTrainedTokenizerBase":
+    from transformers import AutoTokenizer
+
     if not Path(source).is_dir() and (source.startswith((".", "/", "~")) or source.count("/") > 1):
         raise ValueError(f"no folder {source}")
     try:
         return AutoTokenizer.from_pretrained(source)
     except (ValueError, OSError) as error:
         raise ValueError(f"no tokenizer can be loaded from {source}: {error}") from error
-
-
-def _show(output: Path, text: TextLines, report: TokenizerReport) -> None:
-    typer.echo(f"{output}: {report}\nmeasured on {text.measured()}")

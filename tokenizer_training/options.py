@@ -1,14 +1,14 @@
-"""Options that several commands have, and what turns those of the text into the text."""
+"""Options that several commands have, and what turns groups of them into what a command works with."""
 
 import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from .languages import LANGUAGES
+from .languages import LANGUAGES, language_options
 from .text import HELD_OUT, TextLines
 from .text_datasets import DatasetLines
 
@@ -30,6 +30,7 @@ Seed = Annotated[int, typer.Option(help="Start of every draw.")]
 
 Output = Annotated[Path, typer.Option(help="Folder to write the tokenizer to.")]
 Overwrite = Annotated[bool, typer.Option(help="Replace the output folder if it exists.")]
+VocabSize = Annotated[int, typer.Option(help="Entries of the vocabulary, special ones included.")]
 Language = Annotated[
     str | None,
     typer.Option(help=f"Sets coverage and accents for a language that needs it: {', '.join(LANGUAGES)}."),
@@ -52,7 +53,32 @@ Symbols = Annotated[str, typer.Option(help="Pieces, with spaces between, that ar
 SpecialTokens = Annotated[str, typer.Option(help="Further special tokens, with spaces between.")]
 
 
-def text_lines(
+class Training(NamedTuple):
+    """What every training command is told.
+
+    Args:
+        text: The text.
+        output: Folder to write to.
+        overwrite: Whether a folder that exists may be replaced.
+    """
+
+    text: TextLines
+    output: Path
+    overwrite: bool
+
+    def run(self, train: Callable[..., tuple[Any, Any]], **options: Any) -> None:
+        """Calls a family's training function, and prints the report.
+
+        Args:
+            train: Takes the text, the output, `overwrite` and the options; returns the tokenizer and the report.
+            options: Those of the family.
+        """
+        _, report = train(self.text, self.output, overwrite=self.overwrite, **options)
+        typer.echo(f"{self.output}: {report}\nmeasured on {self.text.measured()}")
+
+
+def training(
+    *,
     input: Input = None,
     more: More = None,
     dataset: Dataset = None,
@@ -62,24 +88,47 @@ def text_lines(
     sample_limit: SampleLimit = None,
     held_out: HeldOut = HELD_OUT,
     seed: Seed = 0,
-) -> TextLines:
-    """The text that these options, which every training command has, describe."""
+    output: Output,
+    overwrite: Overwrite = False,
+) -> Training:
+    """The text and the folder that these options describe."""
     datasets = [DatasetLines(name, split, text_column) for name in dataset or []]
-    return TextLines([*(input or []), *(more or [])], errors, sample_limit, seed, held_out, datasets)
+    text = TextLines([*(input or []), *(more or [])], errors, sample_limit, seed, held_out, datasets)
+    return Training(text, output, overwrite)
 
 
-def takes_text(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options of `text_lines` in place of its first parameter, the text."""
-    _, *own = inspect.signature(command, eval_str=True).parameters.values()
-    shared = list(inspect.signature(text_lines, eval_str=True).parameters.values())
+def pieces(
+    language: Language = None, keep_accents: KeepAccents = None, character_coverage: Coverage = None
+) -> dict[str, Any]:
+    """Options of training for vocabularies of pieces, whose defaults depend on the language."""
+    return language_options(language, keep_accents, character_coverage)
 
-    @wraps(command)
-    def with_text(**options: Any) -> None:
-        text = text_lines(**{parameter.name: options.pop(parameter.name) for parameter in shared})
-        command(text, **options)
 
-    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*shared, *own)]
-    # typer reads both
-    with_text.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_text.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_text
+def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of functions in place of its parameters of these names, and it what they return.
+
+    Args:
+        groups: Name of a parameter -> the function.
+    """
+    shared = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters: list[inspect.Parameter] = []
+        for name, own in inspect.signature(command, eval_str=True).parameters.items():
+            parameters += shared[name].values() if name in shared else [own]
+        parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+
+        @wraps(command)
+        def with_groups(**options: Any) -> None:
+            made = {
+                name: group(**{option: options.pop(option) for option in shared[name]})
+                for name, group in groups.items()
+            }
+            command(**made, **options)
+
+        # typer reads both
+        with_groups.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        with_groups.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return with_groups
+
+    return decorate

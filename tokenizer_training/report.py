@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import regex
-from transformers import PreTrainedTokenizerBase
 
 from .segments import Piece, Segments, segment, vocabulary_size
 from .text import TextLines
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 REPORT_NAME = "tokenizer_report"
 _MOST_UNKNOWN = 10
@@ -97,7 +99,7 @@ class TokenizerReport:
         }
 
 
-def save_report(tokenizer: PreTrainedTokenizerBase, text: TextLines, folder: Path) -> TokenizerReport:
+def save_report(tokenizer: "PreTrainedTokenizerBase", text: TextLines, folder: Path) -> TokenizerReport:
     """Measures a tokenizer on the lines of its text that were kept out, and writes the report beside it.
 
     The files, `tokenizer_report.json` and `.md`, depend on the tokenizer and the text alone.
@@ -118,7 +120,7 @@ def save_report(tokenizer: PreTrainedTokenizerBase, text: TextLines, folder: Pat
     return report
 
 
-def measure_tokenizer(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str]) -> TokenizerReport:
+def measure_tokenizer(tokenizer: "PreTrainedTokenizerBase", lines: Sequence[str]) -> TokenizerReport:
     """Counts what a tokenizer makes of lines of text.
 
     Args:

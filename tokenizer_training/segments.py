@@ -1,12 +1,15 @@
 """What a tokenizer cuts lines of text into: the places of its tokens, the same for every kind of tokenizer."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
 
-from hf_lineage import ElmoTokenizer
+if TYPE_CHECKING:
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
+
+    from hf_lineage import ElmoTokenizer
 
 _LINES_PER_BATCH = 1000
 _WORD_START = "▁"
@@ -31,7 +34,10 @@ class Segments(NamedTuple):
     pieces: list[Piece]
 
 
-def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], description: str) -> Iterator[Segments]:
+_ToPieces = Callable[[str, Sequence[Any], Sequence[tuple[int, int]]], list[Piece]]
+
+
+def segment(tokenizer: "PreTrainedTokenizerBase", lines: Sequence[str], description: str) -> Iterator[Segments]:
     """Cuts lines into tokens, special ones not added, with a progress bar.
 
     Args:
@@ -42,45 +48,68 @@ def segment(tokenizer: PreTrainedTokenizerBase, lines: Sequence[str], descriptio
     Raises:
         ValueError: If the tokenizer has no offsets.
     """
-    if not (tokenizer.is_fast or isinstance(tokenizer, ElmoTokenizer)):
+    is_elmo = _is_elmo(tokenizer)
+    if not (tokenizer.is_fast or is_elmo):
         raise ValueError(f"a tokenizer must tell the places of its tokens, which {type(tokenizer).__name__} does not")
-    # the place that transformers' classes give a lone one is that of the character behind it
-    word_start = None if isinstance(tokenizer, ElmoTokenizer) else tokenizer.get_vocab().get(_WORD_START)
-    with tqdm(desc=description, unit=" tokens", disable=None) as bar:
-        for start in range(0, len(lines), _LINES_PER_BATCH):
-            batch = list(lines[start : start + _LINES_PER_BATCH])
-            encoded = tokenizer(batch, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    to_pieces = _words_of(tokenizer) if is_elmo else _pieces_of(tokenizer)
+    batches = [list(lines[start : start + _LINES_PER_BATCH]) for start in range(0, len(lines), _LINES_PER_BATCH)]
+
+    def encode(batch: list[str]) -> "BatchEncoding":
+        return tokenizer(
+            batch,
+            add_special_tokens=False,
+            return_offsets_mapping=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+
+    # while a batch is worked on, the next are cut
+    with tqdm(desc=description, unit=" tokens", disable=None) as bar, ThreadPoolExecutor(1) as ahead:
+        for batch, encoded in zip(batches, ahead.map(encode, batches), strict=True):
             for line, ids, offsets in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-                yield Segments(line, ids, _pieces(tokenizer, line, ids, offsets, word_start))
+                yield Segments(line, ids, to_pieces(line, ids, offsets))
                 bar.update(len(ids))
 
 
-def vocabulary_size(tokenizer: PreTrainedTokenizerBase) -> int:
+def vocabulary_size(tokenizer: "PreTrainedTokenizerBase") -> int:
     """Entries of the vocabulary; of ELMo, words of the softmax."""
-    if isinstance(tokenizer, ElmoTokenizer):
-        return len(tokenizer.word_vocabulary)
-    return len(tokenizer)
+    return len(tokenizer.word_vocabulary) if _is_elmo(tokenizer) else len(tokenizer)
 
 
-def _pieces(
-    tokenizer: PreTrainedTokenizerBase,
-    line: str,
-    ids: Sequence[Any],
-    offsets: Sequence[tuple[int, int]],
-    word_start: int | None,
-) -> list[Piece]:
-    if isinstance(tokenizer, ElmoTokenizer):
-        words = tokenizer.word_vocabulary
+def _is_elmo(tokenizer: "PreTrainedTokenizerBase") -> "TypeGuard[ElmoTokenizer]":
+    from hf_lineage import ElmoTokenizer
+
+    return isinstance(tokenizer, ElmoTokenizer)
+
+
+def _words_of(tokenizer: "ElmoTokenizer") -> _ToPieces:
+    words = tokenizer.word_vocabulary
+
+    def to_pieces(line: str, ids: Sequence[Any], offsets: Sequence[tuple[int, int]]) -> list[Piece]:
         return [Piece(start, end, not words or line[start:end] in words) for start, end in offsets]
-    pieces = []
-    for token, (start, end) in zip(ids, offsets, strict=True):
-        if token == word_start and line[start:end] != _WORD_START:
-            end = start
-        # the name of the unknown token in a text is known
-        is_known = token != tokenizer.unk_token_id or line[start:end].strip() == tokenizer.unk_token
-        while start < end and line[start].isspace():
-            start += 1
-        while start < end and line[end - 1].isspace():
-            end -= 1
-        pieces.append(Piece(start, end, is_known))
-    return pieces
+
+    return to_pieces
+
+
+def _pieces_of(tokenizer: "PreTrainedTokenizerBase") -> _ToPieces:
+    # transformers looks each of these up anew
+    unk_id, unk_token = tokenizer.unk_token_id, tokenizer.unk_token
+    word_start = tokenizer.get_vocab().get(_WORD_START)
+
+    def to_pieces(line: str, ids: Sequence[Any], offsets: Sequence[tuple[int, int]]) -> list[Piece]:
+        pieces = []
+        for token, (start, end) in zip(ids, offsets, strict=True):
+            text = line[start:end]
+            stripped = text.strip()
+            if token == word_start and text != _WORD_START:
+                # the place that transformers' classes give a lone one is that of the character behind it
+                stripped, end = "", start
+            elif len(stripped) < len(text):
+                start += len(text) - len(text.lstrip())
+                end = start + len(stripped)
+            # the name of the unknown token in a text is known
+            pieces.append(Piece(start, end, token != unk_id or stripped == unk_token))
+        return pieces
+
+    return to_pieces

@@ -3,88 +3,33 @@
 import importlib
 import io
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from transformers import PreTrainedTokenizerBase
-
-from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
-from hf_lineage.albert.sentencepiece_albert import wire_fields
 from hf_lineage.files import atomic_folder
 
 from .checks import TooLittleTextError, check_symbols
 from .report import TokenizerReport, save_report
 from .text import TextLines
+from .unigram_families import ALBERT, USER_DEFINED_SYMBOLS, XLNET, XLNET_USER_DEFINED_SYMBOLS, UnigramFamily
+from .unigram_text import (
+    CHARSMAP_FIELD,
+    ERRORS_ONLY,
+    MAX_SENTENCE,
+    NORMALIZER_FIELD,
+    PIECE_BOUNDARY,
+    normalization_table,
+    prepared_sentences,
+)
 
-# (google-research/albert, README.md, "Training Data Preprocessing")
-USER_DEFINED_SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
-# (zihangdai/xlnet, README.md, "Pretraining with XLNet")
-XLNET_USER_DEFINED_SYMBOLS = (".", "(", ")", '"', "-", "–", "£", "€")
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 # the trainer's sums, and so the scores, depend on how many threads share them; so the number is fixed
 _THREADS = 16
-_MAX_SENTENCE = 1000
-_CACHED_WORDS = 1 << 16
-_PIECE_BOUNDARY = "\x1f"  # no control character is left in what it is put into
-_DIGIT_COMMA = re.compile(r"(?<=\d),")
-_RESERVED = "▅"  # SentencePiece leaves out every sentence with its own sign for what is unknown
-_ERRORS_ONLY = 2  # level of its log
-_NORMALIZER_FIELD, _CHARSMAP_FIELD = 3, 2  # numbers in its model
-
-# What SentencePiece's rule "nmt_nfkc" does besides NFKC: control characters go, invisible ones become spaces, U+0085
-# too. After NFKD the rest must not be done: it would put Korean syllables together again, which the backend cannot.
-_REMOVED = (*range(0x01, 0x09), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F)
-_SPACES = tuple(int(code, 16) for code in "9 A C D 85 61C 1680 200B 200C 200E 200F 2028 2029 2581 FEFF FFFD".split())
-
-
-@dataclass(frozen=True)
-class UnigramFamily:
-    """What makes a unigram vocabulary one of a family.
-
-    Args:
-        tokenizer_class: The family's tokenizer.
-        ids: Options of SentencePiece's trainer for the pieces with ids of their own, -1 for none.
-        control_symbols: The special tokens behind them, which no text is cut into.
-        own_symbols: Further ones, which a text may be cut into.
-    """
-
-    tokenizer_class: type[PreTrainedTokenizerBase]
-    ids: dict[str, Any]
-    control_symbols: tuple[str, ...]
-    own_symbols: tuple[str, ...] = ()
-
-    @property
-    def special_tokens(self) -> list[str]:
-        """All of them, in the order of their ids."""
-        named = [name for name in ("unk", "bos", "eos", "pad") if self.ids[f"{name}_id"] >= 0]
-        named.sort(key=lambda name: self.ids[f"{name}_id"])
-        return [*(self.ids[f"{name}_piece"] for name in named), *self.control_symbols, *self.own_symbols]
-
-
-ALBERT = UnigramFamily(
-    LineageAlbertTokenizer,
-    {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "pad_piece": "<pad>", "unk_piece": "<unk>"},
-    ("[CLS]", "[SEP]", "[MASK]"),
-)
-XLNET = UnigramFamily(
-    LineageXLNetTokenizer,
-    {
-        "unk_id": 0,
-        "bos_id": 1,
-        "eos_id": 2,
-        "pad_id": -1,
-        "unk_piece": "<unk>",
-        "bos_piece": "<s>",
-        "eos_piece": "</s>",
-    },
-    ("<cls>", "<sep>", "<pad>", "<mask>", "<eod>"),
-    ("<eop>",),
-)
 
 
 def train_albert_tokenizer(
@@ -96,7 +41,7 @@ def train_albert_tokenizer(
     character_coverage: float = 0.99995,
     user_defined_symbols: Sequence[str] = USER_DEFINED_SYMBOLS,
     overwrite: bool = False,
-) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+) -> "tuple[PreTrainedTokenizerBase, TokenizerReport]":
     """Trains the unigram pieces of a text and saves a `LineageAlbertTokenizer`.
 
     Ids 0 to 4 are `<pad>`, `<unk>`, `[CLS]`, `[SEP]` and `[MASK]`, the user-defined symbols follow. The folder has a
@@ -132,7 +77,7 @@ def train_xlnet_tokenizer(
     character_coverage: float = 0.99995,
     user_defined_symbols: Sequence[str] = XLNET_USER_DEFINED_SYMBOLS,
     overwrite: bool = False,
-) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+) -> "tuple[PreTrainedTokenizerBase, TokenizerReport]":
     """Trains the unigram pieces of a text and saves a `LineageXLNetTokenizer`.
 
     Ids 0 to 8 are `<unk>`, `<s>`, `</s>`, `<cls>`, `<sep>`, `<pad>`, `<mask>`, `<eod>` and `<eop>`, the user-defined
@@ -151,15 +96,19 @@ def _train(
     character_coverage: float,
     user_defined_symbols: Sequence[str],
     overwrite: bool,
-) -> tuple[PreTrainedTokenizerBase, TokenizerReport]:
+) -> "tuple[PreTrainedTokenizerBase, TokenizerReport]":
     sentencepiece = _sentencepiece()
-    charsmap = _charsmap(sentencepiece, case["keep_accents"])
-    preparer: Any = family.tokenizer_class(**case, _spm_precompiled_charsmap=charsmap)
-    normalize = preparer.backend_tokenizer.normalizer.normalize_str
+    charsmap = normalization_table(sentencepiece, case["keep_accents"])
+    normalize = family.text_normalizer(**case, charsmap=charsmap).normalize_str
     _check(family, vocab_size, character_coverage, user_defined_symbols, normalize)
-    with atomic_folder(output, overwrite) as folder:
-        sentences = _sentences(text.read("read"), normalize)
-        model = _trained(family, sentencepiece, sentences, vocab_size, character_coverage, user_defined_symbols)
+    with atomic_folder(output, overwrite) as folder, ThreadPoolExecutor(1) as meanwhile:
+
+        def sentences() -> Iterator[str]:
+            yield from prepared_sentences(text.read("read"), normalize, case["do_lower_case"])
+            # from here on SentencePiece lets Python run, so importing the tokenizer, with transformers, costs no time
+            meanwhile.submit(getattr, family, "tokenizer_class")
+
+        model = _trained(family, sentencepiece, sentences(), vocab_size, character_coverage, user_defined_symbols)
         model_file = folder / "spiece.model"
         model_file.write_bytes(_with_charsmap(model, charsmap))
         tokenizer = family.tokenizer_class(vocab_file=model_file, **case)
@@ -197,42 +146,6 @@ def _check(
         )
 
 
-def _charsmap(sentencepiece: ModuleType, keep_accents: bool) -> bytes:
-    """The table by which the text is normalized last: all of `nmt_nfkc`, or without accents only what NFKD leaves."""
-    if keep_accents:
-        normalizer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
-    else:
-        rules = [f"{code:X}\t" for code in _REMOVED] + [f"{code:X}\t20" for code in _SPACES]
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "rules.tsv")
-            file.write_text("".join(f"{rule}\n" for rule in rules))
-            sentencepiece.set_min_log_level(_ERRORS_ONLY)
-            normalizer = sentencepiece.SentencePieceNormalizer(rule_tsv=str(file))
-    charsmap = dict(wire_fields(normalizer.serialized_normalizer_spec()))[_CHARSMAP_FIELD]
-    return bytes(charsmap)
-
-
-def _sentences(lines: Iterable[str], normalize: Callable[[str], str]) -> Iterator[str]:
-    """What the trainer reads: normalized text in parts of bounded length, as it fails on words that are too long."""
-
-    @lru_cache(_CACHED_WORDS)
-    def prepared(word: str) -> str:
-        words = normalize(word).replace(_RESERVED, " ").split()
-        # a piece that ends in a digit and a comma would never be used
-        return _DIGIT_COMMA.sub(f"{_PIECE_BOUNDARY},", " ".join(words))
-
-    for line in lines:
-        sentence = " ".join(filter(None, map(prepared, line.split())))
-        start = 0
-        while start < len(sentence):
-            end = start + _MAX_SENTENCE
-            if end < len(sentence):
-                space = sentence.rfind(" ", start + 1, end)
-                end = space if space > 0 else end
-            yield sentence[start:end]
-            start = end
-
-
 def _trained(
     family: UnigramFamily,
     sentencepiece: ModuleType,
@@ -255,23 +168,32 @@ def _trained(
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=guarded(),
             model_writer=model,
-            model_type="unigram",
-            vocab_size=vocab_size,
-            character_coverage=character_coverage,
-            **family.ids,
-            control_symbols=list(family.control_symbols),
-            user_defined_symbols=[*family.own_symbols, *user_defined_symbols],
-            normalization_rule_name="identity",
-            pretokenization_delimiter=_PIECE_BOUNDARY,
-            max_sentence_length=8 * _MAX_SENTENCE,  # in bytes
-            num_threads=_THREADS,
-            minloglevel=_ERRORS_ONLY,
+            **trainer_options(family, vocab_size, character_coverage, user_defined_symbols),
         )
     except RuntimeError as error:
         if failures:
             raise failures[0] from None
         raise _explanation(str(error), vocab_size) from error
     return model.getvalue()
+
+
+def trainer_options(
+    family: UnigramFamily, vocab_size: int, character_coverage: float, user_defined_symbols: Sequence[str]
+) -> dict[str, Any]:
+    """Options of `SentencePieceTrainer.train` for text that is prepared already."""
+    return {
+        "model_type": "unigram",
+        "vocab_size": vocab_size,
+        "character_coverage": character_coverage,
+        **family.ids,
+        "control_symbols": list(family.control_symbols),
+        "user_defined_symbols": [*family.own_symbols, *user_defined_symbols],
+        "normalization_rule_name": "identity",
+        "pretokenization_delimiter": PIECE_BOUNDARY,
+        "max_sentence_length": 8 * MAX_SENTENCE,  # in bytes
+        "num_threads": _THREADS,
+        "minloglevel": ERRORS_ONLY,
+    }
 
 
 def _explanation(message: str, vocab_size: int) -> ValueError:
@@ -289,8 +211,8 @@ def _explanation(message: str, vocab_size: int) -> ValueError:
 
 def _with_charsmap(model: bytes, charsmap: bytes) -> bytes:
     """Adds the table to a model. A message that is there a second time is added to the first by all who read it."""
-    message = _length_delimited(_CHARSMAP_FIELD, charsmap)
-    return model + _length_delimited(_NORMALIZER_FIELD, message)
+    message = _length_delimited(CHARSMAP_FIELD, charsmap)
+    return model + _length_delimited(NORMALIZER_FIELD, message)
 
 
 def _length_delimited(number: int, value: bytes) -> bytes:

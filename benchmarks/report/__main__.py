@@ -3,13 +3,13 @@
 `python -m benchmarks.report DIR [DIR …] [--output FILE.html] [--markdown FILE.md]`
 """
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from benchmarks.command_line import one_line_errors
 from benchmarks.glue.results import write_text
 from benchmarks.report.collect import Collected, collect
 from benchmarks.report.markdown import render_markdown
@@ -51,11 +51,8 @@ def _page_renderer() -> Callable[[Collected], str]:
 
 def main() -> None:
     """Run the command; an error in what the user gave is one line on stderr and exit status 2."""
-    try:
+    with one_line_errors("benchmarks.report"):
         typer.run(report)
-    except (ValueError, OSError) as error:
-        print(f"benchmarks.report: {error}", file=sys.stderr)
-        raise SystemExit(2) from error
 
 
 if __name__ == "__main__":

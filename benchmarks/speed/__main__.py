@@ -17,6 +17,7 @@ import torch
 import typer
 from rich.console import Console
 
+from benchmarks.command_line import one_line_errors
 from benchmarks.speed.cases import Case, run_case_alone
 from benchmarks.speed.report import describe, render, write_report
 
@@ -80,11 +81,8 @@ def _check_output(path: Path) -> None:
 
 def main() -> None:
     """Run the command; an error in what the user gave is one line on stderr and exit status 2."""
-    try:
+    with one_line_errors("benchmarks.speed"):
         typer.run(speed)
-    except (ValueError, OSError) as error:
-        print(f"benchmarks.speed: {error}", file=sys.stderr)
-        raise SystemExit(2) from error
 
 
 if __name__ == "__main__":

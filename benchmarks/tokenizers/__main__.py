@@ -7,13 +7,13 @@
 The last measures time: run it alone on the machine.
 """
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from benchmarks.command_line import one_line_errors
 from tokenizer_training.text import TextLines
 
 from . import agreement as agreements
@@ -91,11 +91,8 @@ def training(
 
 def main() -> None:
     """Run the command; an error in what the user gave is one line on stderr and exit status 2."""
-    try:
+    with one_line_errors("benchmarks.tokenizers"):
         app(prog_name="python -m benchmarks.tokenizers")
-    except (ValueError, OSError) as error:
-        print(f"benchmarks.tokenizers: {error}", file=sys.stderr)
-        raise SystemExit(2) from error
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What training a unigram vocabulary costs against SentencePiece called directly on the same text.
 
-Each runs in a Python of its own. What counts is the training, from reading the files to the written tokenizer: its
-time, and by how much it lifts the resident memory at its highest; imports are left out. Linux only: the kernel tells.
+Each run has a process of its own, and the runs of each kind take turns. Two things are measured of it: the training
+alone, from reading the files to the written tokenizer, and the whole process, from starting Python to its end.
+Linux only: the kernel tells how much memory a training takes at most.
 """
 
 import json
@@ -9,18 +10,34 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import sentencepiece
+from rich.console import Group
 from rich.table import Table
 
 from hf_lineage.albert.sentencepiece_albert import read_sentencepiece_model
 from tokenizer_training import unigram
 from tokenizer_training.text import TextLines
+from tokenizer_training.unigram_families import ALBERT, USER_DEFINED_SYMBOLS
+from tokenizer_training.unigram_text import normalization_table, prepared_sentences
 
-# SentencePiece given a file of text that is prepared already; given lines that are read and prepared one by one; ours
-VARIANTS = ("prepared", "direct", "ours")
+LABELS = {
+    "prepared": "SentencePiece, given prepared text",
+    "direct": "SentencePiece, reading and preparing",
+    "ours": "tokenizer_training",
+}
+# starts a process and waits for it: a process that this one started itself would count this one's memory as its own
+_LAUNCH = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+done = subprocess.run(sys.argv[1:], capture_output=True, text=True)
+seconds = time.perf_counter() - start
+peak = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(json.dumps([done.returncode, done.stdout, done.stderr, seconds, peak]))
+"""
 _MEASURE = """
 def _status(name):
     (line,) = (line for line in open("/proc/self/status") if line.startswith(name))
@@ -30,7 +47,7 @@ import json, sys, time
 given = json.loads(sys.argv[1])
 before, start = _status("VmRSS:"), time.perf_counter()
 train(given)
-print(time.perf_counter() - start, _status("VmHWM:") - before)
+print(json.dumps([time.perf_counter() - start, _status("VmHWM:") - before]))
 """
 _CODE = {
     "prepared": """
@@ -67,23 +84,40 @@ def train(given):
 }
 
 
+@dataclass
+class Runs:
+    """Wall clock and peak of the resident memory of each run."""
+
+    seconds: list[float] = field(default_factory=list)
+    peak_bytes: list[int] = field(default_factory=list)
+
+    def add(self, seconds: float, peak_bytes: int) -> None:
+        """Takes the next run."""
+        self.seconds.append(seconds)
+        self.peak_bytes.append(peak_bytes)
+
+    def ratios(self, others: "Runs") -> tuple[float, float]:
+        """Medians, over the runs side by side, of these runs' time and memory divided by the others'."""
+        time, memory = (
+            statistics.median(own / other for own, other in zip(mine, theirs, strict=True))
+            for mine, theirs in ((self.seconds, others.seconds), (self.peak_bytes, others.peak_bytes))
+        )
+        return time, memory
+
+
 @dataclass(frozen=True)
 class TrainingCost:
-    """Seconds and bytes of each variant, by run.
+    """The runs of each variant.
 
     Args:
-        seconds: Wall clock of the training.
-        peak_bytes: By how much it lifts the resident memory.
+        training: Of the training alone; memory is what it adds to that of the imports.
+        process: Of the whole process; `"ours"` is `python -m tokenizer_training`.
         is_equal: Whether ours gives the pieces and scores of SentencePiece on the prepared text.
     """
 
-    seconds: dict[str, list[float]]
-    peak_bytes: dict[str, list[int]]
+    training: dict[str, Runs]
+    process: dict[str, Runs]
     is_equal: bool
-
-    def median(self, of: str, variant: str) -> float:
-        """The median run of a variant, in `"seconds"` or `"peak_bytes"`."""
-        return statistics.median(getattr(self, of)[variant])
 
 
 def measure_training(inputs: Sequence[Path], folder: Path, vocab_size: int, repeats: int) -> TrainingCost:
@@ -102,65 +136,63 @@ def measure_training(inputs: Sequence[Path], folder: Path, vocab_size: int, repe
     """
     prepared, output = folder / "prepared.txt", folder / "ours"
     _prepare(inputs, prepared)
-    common = {"inputs": [str(path) for path in inputs], "prepared": str(prepared), "output": str(output)}
-    seconds: dict[str, list[float]] = {variant: [] for variant in VARIANTS}
-    peaks: dict[str, list[int]] = {variant: [] for variant in VARIANTS}
+    texts = [str(path) for path in inputs]
+    given = {"inputs": texts, "prepared": str(prepared), "output": str(output)}
+    options = unigram.trainer_options(ALBERT, vocab_size, 0.99995, USER_DEFINED_SYMBOLS)
+    command = ["-m", "tokenizer_training", "albert", "--vocab_size", str(vocab_size), "--held_out", "0"]
+    command += ["--output", str(output), "--overwrite", *texts]
+    training, process = ({variant: Runs() for variant in LABELS} for _ in range(2))
     for _ in range(repeats):
-        for variant in VARIANTS:
-            options = _options(folder / variant, vocab_size)
-            taken, peak = _run(_CODE[variant] + _MEASURE, {**common, "options": options})
-            seconds[variant].append(taken)
-            peaks[variant].append(peak)
+        for variant in LABELS:
+            arguments = {**given, "options": {**options, "model_prefix": str(folder / variant)}}
+            printed, whole = _run("-c", _CODE[variant] + _MEASURE, json.dumps(arguments))
+            seconds, peak_bytes = json.loads(printed.splitlines()[-1])
+            training[variant].add(seconds, peak_bytes)
+            if variant == "ours":
+                _, whole = _run(*command)
+            process[variant].add(*whole)
     models = [read_sentencepiece_model(file) for file in (folder / "prepared.model", output / "spiece.model")]
-    return TrainingCost(seconds, peaks, models[0].vocab == models[1].vocab)
+    return TrainingCost(training, process, models[0].vocab == models[1].vocab)
 
 
-def render(cost: TrainingCost) -> Table:
-    """A table of what the variants cost."""
-    table = Table(title="training, medians", title_justify="left")
+def render(cost: TrainingCost) -> Group:
+    """Tables of what the variants cost."""
+    equal = "equal to SentencePiece's on the prepared text, scores included"
+    return Group(
+        _table("training alone, without imports: medians", cost.training),
+        _table("whole processes: medians", cost.process),
+        f"The vocabulary is {equal if cost.is_equal else 'NOT ' + equal}.",
+    )
+
+
+def _table(title: str, runs: dict[str, Runs]) -> Table:
+    table = Table(title=title, title_justify="left")
     for column in ("", "seconds", "peak memory, MB"):
         table.add_column(column, justify="right")
-    labels = ("SentencePiece, prepared file", "SentencePiece, reading and preparing", "tokenizer_training")
-    for variant, label in zip(VARIANTS, labels, strict=True):
-        peak = cost.median("peak_bytes", variant) / 1e6
-        table.add_row(label, f"{cost.median('seconds', variant):.1f}", f"{peak:,.0f}")
+    for variant, label in LABELS.items():
+        seconds, peak_bytes = statistics.median(runs[variant].seconds), statistics.median(runs[variant].peak_bytes)
+        table.add_row(label, f"{seconds:.1f}", f"{peak_bytes / 1e6:,.0f}")
     for variant in ("prepared", "direct"):
-        ratios = (cost.median(of, "ours") / cost.median(of, variant) for of in ("seconds", "peak_bytes"))
-        table.add_row(f"ratio to {variant}", *(f"{ratio:.3f}" for ratio in ratios))
-    equal = "equal to SentencePiece's on the prepared file, scores included"
-    table.caption = f"The vocabulary is {equal if cost.is_equal else 'NOT ' + equal}."
+        ratios = runs["ours"].ratios(runs[variant])
+        table.add_row(f"ratio to {variant}, median of pairs", *(f"{ratio:.3f}" for ratio in ratios))
     return table
 
 
 def _prepare(inputs: Sequence[Path], prepared: Path) -> None:
-    charsmap = unigram._charsmap(unigram._sentencepiece(), keep_accents=False)
-    preparer: Any = unigram.ALBERT.tokenizer_class(_spm_precompiled_charsmap=charsmap)
+    charsmap = normalization_table(sentencepiece, keep_accents=False)
+    preparer: Any = ALBERT.tokenizer_class(_spm_precompiled_charsmap=charsmap)
     normalize = preparer.backend_tokenizer.normalizer.normalize_str
     with prepared.open("w", encoding="utf-8", newline="\n") as file:
-        for sentence in unigram._sentences(TextLines(inputs, held_out=0).read("prepare"), normalize):
+        for sentence in prepared_sentences(TextLines(inputs, held_out=0).read("prepare"), normalize, True):
             file.write(f"{sentence}\n")
 
 
-def _options(prefix: Path, vocab_size: int) -> dict[str, Any]:
-    return {
-        "model_prefix": str(prefix),
-        "model_type": "unigram",
-        "vocab_size": vocab_size,
-        "character_coverage": 0.99995,
-        **unigram.ALBERT.ids,
-        "control_symbols": list(unigram.ALBERT.control_symbols),
-        "user_defined_symbols": list(unigram.USER_DEFINED_SYMBOLS),
-        "normalization_rule_name": "identity",
-        "pretokenization_delimiter": unigram._PIECE_BOUNDARY,
-        "num_threads": unigram._THREADS,
-        "minloglevel": unigram._ERRORS_ONLY,
-    }
-
-
-def _run(code: str, arguments: dict[str, Any]) -> tuple[float, int]:
-    """What the code, run by a Python of its own, has measured."""
-    done = subprocess.run([sys.executable, "-c", code, json.dumps(arguments)], capture_output=True, text=True)
-    if done.returncode:
-        raise ValueError(f"training failed: {done.stderr.strip().splitlines()[-1]}")
-    taken, peak = done.stdout.split()[-2:]
-    return float(taken), int(peak)
+def _run(*arguments: str) -> tuple[str, tuple[float, int]]:
+    """What a Python of these arguments prints, and its seconds and peak memory."""
+    launched = subprocess.run(
+        [sys.executable, "-c", _LAUNCH, sys.executable, *arguments], capture_output=True, text=True, check=True
+    )
+    status, printed, errors, seconds, peak = json.loads(launched.stdout)
+    if status:
+        raise ValueError(f"training failed: {errors.strip().splitlines()[-1]}")
+    return printed, (seconds, peak)

@@ -6,20 +6,21 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tokenizers import AddedToken, Encoding, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Encoding, Regex, Tokenizer, decoders, pre_tokenizers, processors
 from tokenizers.models import Unigram
-from transformers import AlbertTokenizer, TokenizersBackend
+from transformers import TokenizersBackend
 
+from .normalization_albert import text_normalizer
 from .sentencepiece_albert import read_sentencepiece_model
+
+if TYPE_CHECKING:
+    from transformers import AlbertTokenizer
 
 VOCAB_FILES_NAMES = {"vocab_file": "spiece.model", "tokenizer_file": "tokenizer.json"}
 
 _WORD_START = "▁"
-# white space for Python, on which the original splits, but not for the pre-tokenizer or the table of the pieces
-_OTHER_SPACES = Regex(r"[\x{0B}\x{1C}-\x{1F}]")
-_CONTROL_CHARACTERS = (*range(0x01, 0x20), *range(0x7F, 0xA0))
 
 Vocabulary = Sequence[tuple[str, float]]
 
@@ -105,7 +106,7 @@ class LineageAlbertTokenizer(TokenizersBackend):
         if not kwargs.pop("add_prefix_space", True):
             raise ValueError("add_prefix_space must be True: without it no piece begins a word")
         self._tokenizer = Tokenizer(_unigram(vocab, str(unk_token)))
-        self._tokenizer.normalizer = self._normalizer(charsmap)
+        self._tokenizer.normalizer = text_normalizer(do_lower_case, keep_accents, remove_space, charsmap)
         special = (bos_token, eos_token, unk_token, sep_token, pad_token, cls_token, mask_token)
         self._tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [
@@ -139,25 +140,6 @@ class LineageAlbertTokenizer(TokenizersBackend):
         """Leaves reading the files to `__init__`; the base class would make the user-defined pieces added tokens."""
         return kwargs
 
-    def _normalizer(self, charsmap: bytes) -> normalizers.Sequence:
-        steps: list[normalizers.Normalizer] = []
-        if self.remove_space:
-            steps.append(normalizers.Replace(_OTHER_SPACES, " "))
-        steps += [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
-        if not self.keep_accents:
-            steps += [normalizers.NFKD(), normalizers.StripAccents()]
-        if self.do_lower_case:
-            steps.append(normalizers.Lowercase())
-        if charsmap:
-            table = normalizers.Precompiled(charsmap)
-            # of those that it drops at the beginning of a text the backend loses count, and all offsets are wrong
-            dropped = [code for code in _CONTROL_CHARACTERS if table.normalize_str(f"a{chr(code)}b") == "ab"]
-            if dropped:
-                codes = "".join(f"\\x{{{code:02X}}}" for code in dropped)
-                steps.append(normalizers.Replace(Regex(rf"\A[{codes}]+"), ""))
-            steps.append(table)
-        return normalizers.Sequence(steps)
-
     def update_post_processor(self) -> None:
         """Puts [CLS] and [SEP] around a text, and a [SEP] behind a second one, whose segment is 1."""
         special = {"CLS": self.cls_token, "SEP": self.sep_token}
@@ -179,7 +161,7 @@ class LineageAlbertTokenizer(TokenizersBackend):
             fields["offset_mapping"] = [_offsets(part) for part in encodings]
         return fields, encodings
 
-    def to_transformers(self) -> AlbertTokenizer:
+    def to_transformers(self) -> "AlbertTokenizer":
         """The same tokenizer as one of transformers alone, with equal ids.
 
         Returns:
@@ -188,6 +170,8 @@ class LineageAlbertTokenizer(TokenizersBackend):
         Raises:
             ValueError: If transformers cannot represent it.
         """
+        from transformers import AlbertTokenizer  # which looks through the files of every model
+
         if not self.remove_space:
             raise ValueError("transformers' AlbertTokenizer always counts all white space as space: set remove_space")
         state = json.loads(self._tokenizer.to_str())
@@ -265,14 +249,18 @@ def _charsmap(normalizer: dict[str, Any] | None) -> bytes:
 
 def _offsets(encoding: Encoding) -> list[tuple[int, int]]:
     """Offsets of an encoding's tokens. The backend gives a lone `▁`, which it puts in, those of the next character."""
-    offsets: list[tuple[int, int]] = []
-    before: tuple[int | None, int] = (None, 0)  # sequence and end of the token before
-    for token, (start, end), sequence in zip(encoding.tokens, encoding.offsets, encoding.sequence_ids, strict=True):
-        is_inside_character = before[0] == sequence and before[1] > start  # of one that NFKD makes several words of
-        if token == _WORD_START and sequence is not None and not is_inside_character:
-            end = start
-        offsets.append((start, end))
-        before = (sequence, end)
+    tokens, offsets = encoding.tokens, encoding.offsets
+    if _WORD_START not in tokens:
+        return offsets
+    sequences = encoding.sequence_ids
+    for index, token in enumerate(tokens):
+        if token != _WORD_START or sequences[index] is None:
+            continue
+        start = offsets[index][0]
+        # of a character that NFKD makes several words of
+        is_inside_character = index > 0 and sequences[index - 1] == sequences[index] and offsets[index - 1][1] > start
+        if not is_inside_character:
+            offsets[index] = (start, start)
     return offsets
 
 

@@ -8,8 +8,8 @@ ELMoForManyLangs and in bilm-tf's token cache.
 import torch
 from torch import nn
 
+from .character_codes_elmo import PADDING
 from .configuration_elmo import ElmoConfig
-from .packing_elmo import PADDING
 
 
 class ElmoHighway(nn.Module):

@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
+from .character_codes_elmo import BEGIN_OF_SENTENCE, BEGIN_OF_WORD, END_OF_SENTENCE, END_OF_WORD, PADDING
 from .configuration_elmo import ElmoConfig
 from .conversion_elmo import checked_config, model_of_weights
 from .modeling_elmo import ElmoModel
-from .packing_elmo import BEGIN_OF_SENTENCE, BEGIN_OF_WORD, END_OF_SENTENCE, END_OF_WORD, PADDING
 from .tokenization_elmo import ElmoTokenizer
 from .word_input_elmo import arranged, lines_of, tokenizer_of_dictionaries
 

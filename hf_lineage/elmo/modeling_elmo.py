@@ -19,6 +19,7 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import ModelOutput, can_return_tuple
 
+from .character_codes_elmo import END_OF_SENTENCE
 from .character_encoder_elmo import ElmoCharacterEncoder, ElmoHighway
 from .checks_elmo import (
     check_classification_labels,
@@ -34,7 +35,7 @@ from .checks_elmo import (
 from .configuration_elmo import ElmoConfig
 from .heads_elmo import ElmoClassificationHead
 from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
-from .packing_elmo import END_OF_SENTENCE, PackedSequences, pack
+from .packing_elmo import PackedSequences, pack
 from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
 from .scoring_elmo import ElmoScores, score_sentences, top_words
 from .softmax_elmo import word_logits, word_losses, word_softmax

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-BEGIN_OF_SENTENCE = 257
-END_OF_SENTENCE = 258
-BEGIN_OF_WORD = 259
-END_OF_WORD = 260
-PADDING = 261
+from .character_codes_elmo import BEGIN_OF_SENTENCE, BEGIN_OF_WORD, END_OF_SENTENCE, END_OF_WORD, PADDING
 
 
 @dataclass

@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 import torch
 
+from .character_codes_elmo import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from .configuration_elmo import ElmoConfig
 from .conversion_elmo import (
     check_readable,
@@ -28,7 +29,6 @@ from .conversion_elmo import (
     read_weights,
 )
 from .modeling_elmo import ElmoModel
-from .packing_elmo import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from .tokenization_elmo import RESERVED, ElmoTokenizer
 
 StrPath = str | os.PathLike

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import torch
 
+from .character_codes_elmo import PADDING
 from .character_encoder_elmo import ElmoCharacterEncoder
-from .packing_elmo import PADDING
 from .tokenization_elmo import CharacterIds, ElmoTokenizer
 
 _BLOCK = {"cpu": 32}

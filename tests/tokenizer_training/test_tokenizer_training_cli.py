@@ -53,6 +53,33 @@ def test_bert_from_files_as_a_shell_gives_them(folder):
     assert tokenizer.convert_tokens_to_ids("[MASK]") == 4
 
 
+TRAIN_EVERY_FAMILY = """
+import sys
+from tokenizer_training.__main__ import main
+sizes = {"elmo": 10, "albert": 44, "xlnet": 48, "bert": 60, "gpt": 280, "words": 15}
+for family, size in sizes.items():
+    arguments = f"{family} --input a.txt --vocab_size {size} --output {family}"
+    sys.argv = ["tokenizer_training", *arguments.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, family
+    heavy = {"torch", "datasets", "pandas", "pyarrow", "scipy", "sklearn"} & set(sys.modules)
+    assert not heavy, (family, heavy)
+"""
+
+
+def test_no_family_waits_for_packages_that_it_does_not_need(folder):
+    pytest.importorskip("sentencepiece")
+    done = subprocess.run(
+        [sys.executable, "-c", TRAIN_EVERY_FAMILY],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_albert_from_standard_input(folder, run, monkeypatch):
     pytest.importorskip("sentencepiece")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(LINES.encode())))

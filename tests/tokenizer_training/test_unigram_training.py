@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from transformers import AlbertTokenizer, AutoTokenizer, XLNetTokenizer
 
 from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
-from tokenizer_training import unigram
 from tokenizer_training.text import TextLines
 from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
+from tokenizer_training.unigram_families import ALBERT, XLNET
+from tokenizer_training.unigram_text import normalization_table, prepared_sentences
 
 sentencepiece = pytest.importorskip("sentencepiece")
 
@@ -126,9 +127,29 @@ def test_lines_without_spaces_may_be_long(tmp_path):
     assert len(tokenizer) == 80
 
 
+texts = st.text(st.sampled_from("aB0 1,,``''\"\"-(~\t\x01\x7f▅éÉ中"), max_size=30)
+
+
+@pytest.mark.parametrize("family", [ALBERT, XLNET])
+@pytest.mark.parametrize("options", [{}, {"do_lower_case": False}, {"do_lower_case": True, "keep_accents": True}])
+@settings(max_examples=150, deadline=None)
+@given(line=texts)
+def test_sentences_are_what_the_tokenizer_makes_of_a_line(family, options, line):
+    table = normalization_table(sentencepiece, options.get("keep_accents", False))
+    tokenizer = family.tokenizer_class(**options, _spm_precompiled_charsmap=table)
+    normalize = tokenizer.backend_tokenizer.normalizer.normalize_str
+    expected = " ".join(normalize(line).replace("▅", " ").split())
+    expected = "".join(
+        f"\x1f{character}" if character == "," and before.isdigit() else character
+        for before, character in zip(" " + expected, expected, strict=False)
+    )
+    found = list(prepared_sentences([line], normalize, tokenizer.do_lower_case))
+    assert found == ([expected] if expected else [])
+
+
 def test_sentences_are_cut_at_spaces():
     lines = ["a" * 2500, "bb " * 1000, "c" * 999 + " dd", "1,2", ""]
-    sentences = list(unigram._sentences(lines, str))
+    sentences = list(prepared_sentences(lines, str, False))
     assert all(0 < len(sentence) <= 1000 for sentence in sentences)
     assert sentences[:3] == ["a" * 1000, "a" * 1000, "a" * 500]
     assert "".join(sentences[3:]).replace(" ", "") == "bb" * 1000 + "c" * 999 + "dd" + "1\x1f,2"

@@ -3,7 +3,7 @@ import sys
 import pytest
 from transformers import AutoTokenizer
 
-from benchmarks.tokenizers import agreement, families
+from benchmarks.tokenizers import agreement, families, training
 from benchmarks.tokenizers.__main__ import main
 from benchmarks.tokenizers.mixed_text import mixed_lines
 from hf_lineage import LineageAlbertTokenizer
@@ -102,4 +102,26 @@ def test_training_is_measured_beside_sentencepiece(texts, tmp_path, run):
     status, printed, errors = run(*("training", "--text", texts["english"], "--output", tmp_path, "--vocab_size", 45))
     assert status == 0, errors
     assert "The vocabulary is equal to SentencePiece's" in printed
-    assert "ratio to prepared" in printed
+    assert "training alone" in printed
+    assert "whole processes" in printed
+    assert printed.count("ratio to prepared") == printed.count("ratio to direct") == 2
+
+
+def test_runs_are_compared_in_pairs():
+    ours, theirs = training.Runs(), training.Runs()
+    for own, other, memory in ((2.0, 1.0, 30), (9.0, 3.0, 10), (4.0, 4.0, 20)):
+        ours.add(own, memory)
+        theirs.add(other, 10)
+    assert ours.ratios(theirs) == (2.0, 2.0)
+
+
+def test_the_memory_of_a_process_is_its_own():
+    held = bytearray(300_000_000)
+    held[::4096] = b"x" * len(held[::4096])
+    printed, (seconds, peak) = training._run("-c", "print('done')")
+    assert printed == "done\n"
+    assert 0 < seconds < 60
+    assert 1_000_000 < peak < 100_000_000
+    assert len(held) == 300_000_000
+    with pytest.raises(ValueError, match="training failed: ValueError: no"):
+        training._run("-c", "raise ValueError('no')")
