@@ -16,6 +16,7 @@ from hf_lineage import LineageAlbertForSequenceClassification
 FOLDER = Path(hf_lineage.__file__).parent / "albert"
 FILES = [
     "configuration",
+    "loading",
     "packing",
     "checks",
     "layers",

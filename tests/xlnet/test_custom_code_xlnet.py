@@ -15,8 +15,8 @@ from hf_lineage import LineageXLNetTokenizer
 
 FOLDER = Path(hf_lineage.__file__).parent / "xlnet"
 FILES = (
-    "attention cache configuration conversion generation heads layers masks modeling permutation positions projection "
-    "scoring sentencepiece tokenization"
+    "attention cache checks configuration conversion generation heads layers loading masks modeling permutation "
+    "positions projection scoring sentencepiece tokenization"
 ).split()
 SPECIAL = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
 WORDS = "▁one ▁two ▁three ▁it ▁was ▁the ▁film ▁ .".split()
