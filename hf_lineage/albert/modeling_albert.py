@@ -222,7 +222,13 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         check_attention_mask(attention_mask, shape)
         check_same_shape("token_type_ids", token_type_ids, shape, "one segment a token")
         if token_type_ids is not None:
-            check_range("token_type_ids", token_type_ids, self.config.type_vocab_size, "type_vocab_size")
+            check_range(
+                "token_type_ids",
+                token_type_ids,
+                self.config.type_vocab_size,
+                "type_vocab_size",
+                "; is the tokenizer this model's?",
+            )
         if position_ids is not None and not isinstance(position_ids, torch.Tensor):
             raise ValueError(f"position_ids must be a tensor, got {type(position_ids).__name__}")
         check_same_shape("output_mask", output_mask, shape, "one value a token")
