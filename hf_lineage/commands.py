@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 HIDDEN = "***"
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_?KEY", re.IGNORECASE)
@@ -46,6 +47,18 @@ def without_secrets(words: Sequence[str], environment: Mapping[str, str] | None 
     return public
 
 
+def hide_secrets(content: Any) -> Any:
+    """Returns JSON's strings, lists and dictionaries with every string as in `without_secrets`."""
+    if isinstance(content, dict):
+        return {
+            name: HIDDEN if isinstance(value, str) and _SECRET_FLAG.match(f"--{name}") else hide_secrets(value)
+            for name, value in content.items()
+        }
+    if isinstance(content, str):
+        return without_secrets([content])[0]
+    return [hide_secrets(item) for item in content] if isinstance(content, (list, tuple)) else content
+
+
 def without_folders(text: str) -> str:
     """Returns a text in which of each absolute path only the last name is left."""
     return _ABSOLUTE.sub(lambda found: found["before"] + _last_name(found["path"]), text)
@@ -68,4 +81,4 @@ def _last_name(path: str) -> str:
     return names[-1] if names else "."
 
 
-__all__ = ["HIDDEN", "public_command", "without_folders", "without_secrets"]
+__all__ = ["HIDDEN", "hide_secrets", "public_command", "without_folders", "without_secrets"]
