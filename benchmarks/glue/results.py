@@ -133,6 +133,8 @@ def _git_state() -> dict[str, Any]:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
+    if git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return {"commit": None, "has_changes": None}  # installed into an environment that lies in a checkout of others
     status = git("status", "--porcelain")
     return {"commit": git("rev-parse", "HEAD"), "has_changes": None if status is None else bool(status)}
 
