@@ -3,12 +3,19 @@
 import shutil
 import zipfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 _ALWAYS_ALLOWED = 256 * 1024**2
 # Weights hardly shrink and text does so by ten at most; deflate can make a thousand times of nothing
 _LARGEST_RATIO = 200
 _BLOCK = 1024**2
+
+
+class Readable(Protocol):
+    """What gives bytes, such as a decompressor."""
+
+    def read(self, size: int, /) -> bytes:
+        """Returns so many bytes, or fewer at the end."""
 
 
 def most_unpacked(packed_size: int) -> int:
@@ -37,7 +44,7 @@ def checked_members(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo
     return members
 
 
-def copy_unpacked(source: IO[bytes], target: IO[bytes], packed_size: int, name: str, folder: Path) -> None:
+def copy_unpacked(source: Readable, target: IO[bytes], packed_size: int, name: str, folder: Path) -> None:
     """Copies what a decompressor gives.
 
     Args:

@@ -29,11 +29,11 @@ def card(
 
     if overwrite and not write:
         raise ValueError("--overwrite has no meaning without --write")
-    facts = {"language": language, "license": license, "results": results or None}
+    made = create_model_card(folder, name, language=language, license=license, results=results or None)
     if write:
-        typer.echo(f"{write_model_card(folder, name, overwrite=overwrite, **facts)} written")
+        typer.echo(f"{write_model_card(folder, made, overwrite=overwrite)} written")
     else:
-        typer.echo(str(create_model_card(folder, name, **facts)).rstrip())
+        typer.echo(str(made).rstrip())
 
 
 __all__ = ["card"]

@@ -41,7 +41,7 @@ def elmo(
     from ..elmo.card_elmo import CARD
     from ..elmo.convert_elmo import convert_elmo_files, convert_elmo_source
     from ..files import atomic_folder
-    from ..hub.model_card import write_model_card
+    from ..hub.model_card import create_model_card, write_model_card
 
     quiet_progress()
     if source is not None and options is None and weights is None:
@@ -53,13 +53,14 @@ def elmo(
     with atomic_folder(output, overwrite) as folder:
         converted.model.save_pretrained(folder)
         converted.tokenizer.save_pretrained(folder)
-        write_model_card(
+        card = create_model_card(
             folder,
             output.resolve().name,
             language=language or converted.languages,
             source_facts=converted.facts(language),
             notes=["The mix of the layers is uniform: it is to be learned with a task."],
         )
+        write_model_card(folder, card)
     typer.echo(f"{output}:")
     size = sum(parameter.numel() for parameter in converted.model.parameters())
     found = converted.facts(language) | {"parameters": f"{size:,}"}

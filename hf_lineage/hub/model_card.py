@@ -95,25 +95,23 @@ def create_model_card(
     )
 
 
-def write_model_card(folder: StrPath, name: str | None = None, *, overwrite: bool = False, **facts) -> Path:
-    """Writes the card of a model to `README.md` in its folder, whole or not at all.
+def write_model_card(folder: StrPath, card: ModelCard, overwrite: bool = False) -> Path:
+    """Writes a card to `README.md` in a folder, whole or not at all.
 
     Args:
-        folder: As in `create_model_card`, like the following.
-        name: As there.
+        folder: The model's.
+        card: From `create_model_card`.
         overwrite: Whether a card that is there may be replaced.
-        facts: As there.
 
     Returns:
         The file.
 
     Raises:
-        ValueError: As there, or if there is a card that may not be replaced.
+        ValueError: If there is a card that may not be replaced.
     """
     path = Path(folder) / CARD_FILE
     if path.exists() and not overwrite:
         raise ValueError(f"{path} exists: give leave to replace it (--overwrite)")
-    card = create_model_card(folder, name, **facts)
     with atomic_file(path) as temporary:
         temporary.write_text(f"{str(card).rstrip()}\n", encoding="utf-8")
     return path

@@ -170,7 +170,8 @@ def fine_tuned(tmp_path_factory):
 
 
 def test_fine_tuning_is_in_the_card_as_it_was_measured(fine_tuned):
-    text = (write_model_card(fine_tuned / "model", "me/sentiment")).read_text()
+    folder = fine_tuned / "model"
+    text = write_model_card(folder, create_model_card(folder, "me/sentiment")).read_text(encoding="utf-8")
     results = json.loads((fine_tuned / "results.json").read_text())
     data = ModelCard(text).data
     (split, metrics), *_ = results["last"]["validation"].items()
