@@ -45,10 +45,11 @@ def check_fields(config: PreTrainedConfig, others: dict[str, Any]) -> None:
 
 
 def _misspelt(names: Iterable[str], known: list[str]) -> dict[str, str]:
-    taken = {*known, *GenerationConfig().to_dict(), *dir(PreTrainedConfig)}
+    unknown = [name for name in names if name not in known and not hasattr(PreTrainedConfig, name)]
+    of_generation = GenerationConfig().to_dict() if unknown else {}
     found = {}
-    for name in names:
-        close = [] if name in taken else difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+    for name in unknown:
+        close = [] if name in of_generation else difflib.get_close_matches(name, known, n=1, cutoff=0.8)
         # "pooler_num_attention_heads" is another thing and no slip
         if close and not name.endswith(f"_{close[0]}"):
             found[name] = close[0]
