@@ -37,6 +37,7 @@ def test_values_of_secret_variables_are_hidden_wherever_they_stand(name, monkeyp
 
 def test_short_values_of_secret_variables_are_no_secrets():
     assert without_secrets(["--seed", "1"], {"USE_TOKEN": "1", "NO_SECRET": ""}) == ["--seed", "1"]
+    assert without_secrets(["path/to/tokenizer"], {"TOKENIZER": "path/to/tokenizer"}) == ["path/to/tokenizer"]
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,11 @@ def check_model_type(config_dict: dict[str, Any], config_class: type[PreTrainedC
         source: Where it was read.
 
     Raises:
-        ValueError: If it names another model type.
+        ValueError: If it names another model type than that of the class or of one that it derives from.
     """
-    given, wanted = config_dict.get("model_type", config_class.model_type), config_class.model_type
-    if given != wanted:
+    wanted = config_class.model_type
+    given = config_dict.get("model_type", wanted)
+    if given not in [getattr(each, "model_type", None) for each in config_class.__mro__]:
         raise ValueError(
             f"{source} holds a model of the type {given!r}, not {wanted!r}: load it by AutoConfig, AutoModel and so "
             f"on, or by the classes of {given!r}"
@@ -90,8 +91,7 @@ def load_checked(load: Callable[..., Any], source: Any, *args, **kwargs) -> Any:
         model, info = load(source, *args, output_loading_info=True, **kwargs)
     except SafetensorError as error:
         raise ValueError(_damage(source, kwargs.get("subfolder") or "", error)) from error
-    is_of_file = source is not None and kwargs.get("state_dict") is None
-    if is_of_file and not getattr(model, "_hf_peft_config_loaded", False):
+    if source is not None and kwargs.get("state_dict") is None:
         _check_origin(model, info, source)
     return (model, info) if wants_info else model
 
@@ -115,7 +115,9 @@ def _damage(source: Any, subfolder: str, error: SafetensorError) -> str:
             with safe_open(file, framework="pt"):
                 continue
         except (SafetensorError, OSError) as found:
-            if file.read_bytes()[: len(_LFS_POINTER)] == _LFS_POINTER:
+            with file.open("rb") as content:
+                is_pointer = content.read(len(_LFS_POINTER)) == _LFS_POINTER
+            if is_pointer:
                 return f"{file} is a pointer of Git LFS and not the weights: fetch them (git lfs pull)"
             return (
                 f"{file} ({file.stat().st_size:,} bytes) is damaged or no safetensors file: {found}; copy or download "

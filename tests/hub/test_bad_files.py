@@ -162,6 +162,12 @@ def test_what_a_family_can_translate_is_not_refused(tmp_path):
             getattr(hf_lineage, name).from_pretrained(tmp_path)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_class_of_a_users_own_reads_the_folders_of_its_family(family, folders):
+    own = type("OwnConfig", (CONFIG_CLASSES[family],), {"model_type": "own"})
+    assert own.from_pretrained(folders[family]).hidden_size == AutoConfig.from_pretrained(folders[family]).hidden_size
+
+
 @pytest.mark.parametrize(
     ("family", "slip", "meant"),
     [
