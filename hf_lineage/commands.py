@@ -12,10 +12,11 @@ _SECRET_FLAG = re.compile(r"^--?[\w-]*(token|secret|password|passwd|credential|a
 _HUB_TOKEN = re.compile(r"\b(hf|api_org)_[A-Za-z0-9]{20,}\b")
 _USER_OF_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _SHORTEST_SECRET = 8  # shorter values, such as "1", would be found everywhere
-# An absolute path: after the start of a word or what may stand before one in a word, and no part of a URL
-_ABSOLUTE = re.compile(
-    r"""(?P<before>^|[=,;:"'\s\[({])(?P<path>(?:file:/*|~|[A-Za-z]:(?=[\\/])|\\(?=\\))?[\\/](?![\\/])[^,;"'\s\])}]*)"""
-)
+# The start of an absolute path
+_ROOT = r"(?:file:/*|~|[A-Za-z]:(?=[\\/])|\\(?=\\))?[\\/](?![\\/])"
+# A value that is a path and nothing else, so that spaces belong to it; and one among others, but no part of a URL
+_WHOLE_PATH = re.compile(rf"""^(?P<before>(?:--?[\w-]+=)?)(?P<path>{_ROOT}[^,;"'\])}}]*)$""")
+_PATH = re.compile(rf"""(?P<before>^|[=,;:"'\s\[({{])(?P<path>{_ROOT}[^,;"'\s\])}}]*)""")
 
 
 def without_secrets(words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
@@ -61,7 +62,8 @@ def hide_secrets(content: Any) -> Any:
 
 def without_folders(text: str) -> str:
     """Returns a text in which of each absolute path only the last name is left."""
-    return _ABSOLUTE.sub(lambda found: found["before"] + _last_name(found["path"]), text)
+    path = _WHOLE_PATH if _WHOLE_PATH.match(text) else _PATH
+    return path.sub(lambda found: found["before"] + _last_name(found["path"]), text)
 
 
 def public_command(words: Sequence[str]) -> str:
