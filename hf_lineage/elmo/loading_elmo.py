@@ -84,14 +84,16 @@ def load_checked(load: Callable[..., Any], source: Any, *args, **kwargs) -> Any:
         source: Its first argument; the others are passed on.
 
     Raises:
-        ValueError: If a file of weights is damaged, or none of its weights is one of the model's.
+        ValueError: If a file of weights is damaged; or if none of its weights is one of the model's, unless
+            `output_loading_info` was asked for.
     """
     wants_info = kwargs.pop("output_loading_info", False)
     try:
         model, info = load(source, *args, output_loading_info=True, **kwargs)
     except SafetensorError as error:
         raise ValueError(_damage(source, kwargs.get("subfolder") or "", error)) from error
-    if source is not None and kwargs.get("state_dict") is None:
+    # who asks for what was loaded looks at it
+    if source is not None and kwargs.get("state_dict") is None and not wants_info:
         _check_origin(model, info, source)
     return (model, info) if wants_info else model
 

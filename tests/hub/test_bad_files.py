@@ -118,6 +118,8 @@ def test_weights_of_another_architecture_are_refused(family, auto_class, copied,
     with pytest.raises(ValueError, match="another architecture than its config") as error:
         auto_class.from_pretrained(folder)
     assert BASE_CLASSES[family].__name__.removesuffix("Model") in str(error.value)
+    _, info = auto_class.from_pretrained(folder, output_loading_info=True)  # who asks is told, as by transformers
+    assert info["unexpected_keys"]
 
 
 def test_weights_of_another_architecture_are_refused_beside_the_configuration_of_transformers(folders, tmp_path):
