@@ -73,7 +73,7 @@ def public_command(words: Sequence[str]) -> str:
         words: The command line, as in `sys.orig_argv`.
     """
     public = [without_folders(word) for word in without_secrets(words)]
-    if public and re.match(r"python[\d.]*(\.exe)?$", public[0]):
+    if public and re.match(r"(.*[\\/])?python[\d.]*(\.exe)?$", public[0]):
         public[0] = "python"
     return shlex.join(public)
 

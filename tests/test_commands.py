@@ -81,5 +81,6 @@ def test_a_public_command_can_be_read_by_a_shell(words):
     assert shlex.split(public_command(["run", *words])) == expected
 
 
-def test_the_interpreter_has_no_version():
-    assert public_command(["/venv/bin/python3.11", "-m", "x y"]) == "python -m 'x y'"
+@pytest.mark.parametrize("interpreter", ["/venv/bin/python3.11", ".venv/bin/python", r"C:\venv\python.exe", "python"])
+def test_the_interpreter_is_python(interpreter):
+    assert public_command([interpreter, "-m", "x y"]) == "python -m 'x y'"

@@ -85,7 +85,7 @@ def _fine_tuning(content: Mapping[str, Any]) -> TrainedBy:
         "training data": f"{data['train_examples']:,} examples, {data['max_length']} tokens at most",
         "epochs": f"{record['epoch']}, the {kept} of {len(content['epochs'])}",
         "seed": str(content["seed"]),
-        **_settings(arguments),
+        **_settings(arguments, content["platform"]["num_processes"]),
         "software": _software(content["versions"]),
     }
     results = [
@@ -142,7 +142,7 @@ def _pretraining(content: Mapping[str, Any], task: str) -> TrainedBy:
     facts = {
         "training data": f"{files}: {content['tokens']:,} tokens were read in {content['steps']:,} steps",
         "seed": str(content["seed"]),
-        **_settings(arguments),
+        **_settings(arguments, content["machine"]["num_processes"]),
         "longest input": f"{arguments['max_length']} tokens",
         "speed": f"{content['tokens_per_second']:,.0f} tokens a second, {content['train_seconds']:,.0f} s of training",
         "software": _software(content["versions"]),
@@ -174,12 +174,12 @@ def _pretraining(content: Mapping[str, Any], task: str) -> TrainedBy:
     )
 
 
-def _settings(arguments: Mapping[str, Any]) -> dict[str, str]:
-    batch = arguments["per_device_train_batch_size"] * arguments.get("gradient_accumulation_steps", 1)
+def _settings(arguments: Mapping[str, Any], num_processes: int) -> dict[str, str]:
+    batch = arguments["per_device_train_batch_size"] * arguments["gradient_accumulation_steps"] * num_processes
     rate = f"{arguments['learning_rate']:g}"
     return {
         "learning rate": rate if "optimizer" not in arguments else f"{rate} ({arguments['optimizer']})",
-        "batch": f"{batch} a process and step",
+        "batch": f"{batch} examples a step",
     }
 
 

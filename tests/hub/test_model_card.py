@@ -183,6 +183,7 @@ def test_fine_tuning_is_in_the_card_as_it_was_measured(fine_tuned):
     rows = table(text, "Training")
     assert rows["started from"] == "albert-tiny"
     assert rows["training data"].startswith("64 examples")
+    assert rows["batch"] == "32 examples a step"
     assert "the training data was cut to 64 examples" in text
     assert f"{results['majority_baseline']['score']:.4g}" in text
     assert "python -m benchmarks.glue --model_name_or_path albert-tiny" in text
