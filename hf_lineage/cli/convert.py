@@ -42,6 +42,7 @@ def elmo(
     from ..elmo.convert_elmo import convert_elmo_files, convert_elmo_source
     from ..files import atomic_folder
     from ..hub.model_card import create_model_card, write_model_card
+    from ..parameters import parameters_by_part
 
     quiet_progress()
     if source is not None and options is None and weights is None:
@@ -62,8 +63,9 @@ def elmo(
         )
         write_model_card(folder, card)
     typer.echo(f"{output}:")
-    size = sum(parameter.numel() for parameter in converted.model.parameters())
-    found = converted.facts(language) | {"parameters": f"{size:,}"}
+    parts = parameters_by_part(converted.model)
+    sizes = ", ".join(f"{part} {size:,}" for part, size in parts.items())
+    found = converted.facts(language) | {"parameters": f"{sum(parts.values()):,} ({sizes})"}
     for fact, value in (found | CARD.facts(converted.model.config, converted.tokenizer)).items():
         typer.echo(f"  {fact}: {value}")
 
