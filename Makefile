@@ -5,7 +5,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-upstream lint format types clean
+.PHONY: demo test test-upstream lint format types dist clean
 
 $(INSTALLED): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,9 @@ format: $(INSTALLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
+
+dist: $(INSTALLED)  ## sdist and wheel, in dist/
+	$(BIN)/python -m build --no-isolation
 
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .mypy_cache runs build dist

@@ -1,1 +1,1 @@
-"""Benchmarks of the model families, run from a checkout."""
+"""Benchmarks of the model families."""

@@ -1,9 +1,36 @@
-"""How many parameters a model has, and where."""
+"""What a model consists of: its parameters by part, and the blocks that its layers share."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
+import torch
+import transformers
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
+
+
+def network_without_weights(config: PreTrainedConfig) -> PreTrainedModel:
+    """Returns the model that a configuration was saved with, or its base model, with sizes and without numbers."""
+    import hf_lineage
+
+    (name,) = (config.architectures or [])[:1] or [None]
+    found = [getattr(module, name) for module in (hf_lineage, transformers) if name and hasattr(module, name)]
+    model_class = found[0] if found else transformers.MODEL_MAPPING[type(config)]
+    with torch.device("meta"):
+        return model_class._from_config(config)
+
+
+def layer_runs(config: PreTrainedConfig) -> list[tuple[str, int, int]]:
+    """Returns which layers use which blocks: runs of layers (`"0-2"`), their attention and feed-forward block.
+
+    Of a model whose layers cannot share blocks there are none.
+    """
+    runs = []
+    for (attention, ffn), run in groupby(enumerate(getattr(config, "layer_blocks", ())), key=lambda item: item[1]):
+        layers = [layer for layer, _ in run]
+        name = str(layers[0]) if len(layers) == 1 else f"{layers[0]}-{layers[-1]}"
+        runs.append((name, attention, ffn))
+    return runs
 
 
 def parameters_by_part(network: PreTrainedModel) -> dict[str, int]:
@@ -32,4 +59,4 @@ def _parts(network: nn.Module, base: nn.Module | None = None) -> Iterator[tuple[
         yield name, [parameter]
 
 
-__all__ = ["parameters_by_part"]
+__all__ = ["layer_runs", "network_without_weights", "parameters_by_part"]

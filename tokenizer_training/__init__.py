@@ -1,1 +1,1 @@
-"""Training of every family's tokenizer from text, run from a checkout."""
+"""Training of every family's tokenizer from text."""

@@ -16,6 +16,7 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 from transformers import HfArgumentParser
 
 from benchmarks.glue.tasks import FILES_SUITE, get_suite, get_tasks
+from hf_lineage.commands import hide_secrets
 from hf_lineage.settings_file import read_settings_file, settings_as_words
 
 SchedulerName = Literal["linear", "cosine", "polynomial", "constant_with_warmup"]
@@ -386,6 +387,10 @@ class Arguments(NamedTuple):
     model: ModelArguments
     data: DataArguments
     fine_tuning: FineTuningArguments
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all settings by name, as they may be written and shown: without secrets."""
+        return hide_secrets({name: value for part in self for name, value in dataclasses.asdict(part).items()})
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> Arguments:

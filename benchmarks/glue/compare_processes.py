@@ -132,8 +132,11 @@ def _evaluate(
         "benchmarks.glue",
         *(part for key, value in options.items() for part in (f"--{key}", str(value))),
     ]
-    environment = {**os.environ, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    done = subprocess.run(command, cwd=_ROOT, env=environment, capture_output=True, text=True)
+    # paths are the caller's, so that the working folder stays and the package is found all the same
+    search_path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    threads = os.environ.get("OMP_NUM_THREADS", "1")
+    environment = {**os.environ, "OMP_NUM_THREADS": threads, "PYTHONPATH": search_path}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
     results = json.loads((output_dir / task / f"seed-{_SEED}" / RESULTS_FILE).read_text(encoding="utf-8"))

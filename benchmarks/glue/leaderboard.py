@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.glue.tasks import GLUE_TASKS, Task
+from hf_lineage.archives import checked_members
 
 HEADER = "index\tprediction"
 _DIGITS = ("0", "1")
@@ -104,7 +105,7 @@ def _read_members(path: Path) -> Iterator[tuple[str, bytes]]:
         raise ValueError(f"{path} is neither a folder nor a zip archive.")
     try:
         with zipfile.ZipFile(path) as archive:
-            for member in archive.infolist():
+            for member in checked_members(archive, str(path)):
                 yield member.filename, archive.read(member)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{path} cannot be read as a zip archive: {error}") from error

@@ -20,6 +20,7 @@ from benchmarks.glue.arguments import Arguments
 from benchmarks.glue.data import TaskData, majority_label
 from benchmarks.glue.metrics import TaskMetrics, score
 from benchmarks.glue.train import FineTuned
+from hf_lineage.commands import without_secrets
 from hf_lineage.files import atomic_file
 
 RESULTS_FILE = "results.json"
@@ -72,8 +73,8 @@ def describe_run(
         "wall_seconds": fine_tuned.wall_seconds,
         "train_examples_per_second": fine_tuned.train_examples_per_second,
         "eval_examples_per_second": fine_tuned.eval_examples_per_second,
-        "arguments": {name: value for part in arguments for name, value in dataclasses.asdict(part).items()},
-        "command": sys.orig_argv,
+        "arguments": arguments.as_dict(),
+        "command": without_secrets(sys.orig_argv),
         "versions": package_versions(),
         "git": git_state(),
         "platform": describe_platform(accelerator),
@@ -132,6 +133,8 @@ def git_state() -> dict[str, Any]:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
+    if git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return {"commit": None, "has_changes": None}  # installed into an environment that lies in a checkout of others
     status = git("status", "--porcelain")
     return {"commit": git("rev-parse", "HEAD"), "has_changes": None if status is None else bool(status)}
 

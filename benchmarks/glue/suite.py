@@ -1,6 +1,5 @@
 """All runs of a command: every task with every seed, and every point of a grid; finished ones are not repeated."""
 
-import dataclasses
 import functools
 import hashlib
 import json
@@ -195,7 +194,7 @@ def _clear(folder: Path, arguments: Arguments) -> None:
 
 def _identity(accelerator: Accelerator, data: TaskData, arguments: Arguments) -> dict[str, Any]:
     """Return what must be the same of all runs in a folder."""
-    given = {name: value for part in arguments for name, value in dataclasses.asdict(part).items()}
+    given = arguments.as_dict()
     free = set(FREE_SETTINGS)
     if arguments.fine_tuning.grid is not None:
         free.remove("seeds")  # all of them choose together

@@ -1,6 +1,5 @@
 """Losses and scores for accelerate's trackers, while a run goes on."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +38,8 @@ class Tracking:
         self.accelerator, self.settings = accelerator, settings
         if settings.trackers:
             accelerator.project_configuration.logging_dir = str(Path(settings.output_dir, "trackers", run_name))
-            given = {name: value for part in arguments for name, value in dataclasses.asdict(part).items()}
-            config = {name: value for name, value in {**given, "seed": seed}.items() if value is not None}
+            given = {**arguments.as_dict(), "seed": seed}
+            config = {name: value for name, value in given.items() if value is not None}
             options: dict[str, dict[str, Any]] = {"wandb": {"name": run_name}}
             if first_step:
                 options["tensorboard"] = {"purge_step": first_step + 1}

@@ -23,17 +23,18 @@ def check_inputs(
         name, values, dimensions = "inputs_embeds", inputs_embeds, f"(batch, tokens, {config.embedding_size})"
     if not isinstance(values, torch.Tensor) or values.dim() != dimensions.count(",") + 1:
         given = tuple(values.shape) if isinstance(values, torch.Tensor) else type(values).__name__
-        raise ValueError(f"{name} must be a tensor {dimensions}, got {given}")
+        hint = "" if input_ids is None else "; is the tokenizer this model's?"
+        raise ValueError(f"{name} must be a tensor {dimensions}, got {given}{hint}")
     if 0 in values.shape[:2]:
         raise ValueError(f"{name} must have at least one row and one token, got {tuple(values.shape)}")
     if inputs_embeds is not None and values.shape[-1] != config.embedding_size:
         raise ValueError(f"inputs_embeds must be {dimensions} (embedding_size), got {tuple(values.shape)}")
     if input_ids is not None:
-        check_range(name, values, config.vocab_size, "vocab_size")
+        check_range(name, values, config.vocab_size, "vocab_size", "; is the tokenizer this model's?")
     return values.shape[0], values.shape[1]
 
 
-def check_range(name: str, values: torch.Tensor, size: int, size_name: str) -> None:
+def check_range(name: str, values: torch.Tensor, size: int, size_name: str, hint: str = "") -> None:
     """Raises a `ValueError` unless integers are in `[0, size)`; on a GPU they are not read, it would have to wait."""
     if values.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"{name} must be int64 or int32, got {values.dtype}")
@@ -41,7 +42,7 @@ def check_range(name: str, values: torch.Tensor, size: int, size_name: str) -> N
         return
     smallest, largest = (int(value) for value in torch.aminmax(values))
     if smallest < 0 or largest >= size:
-        raise ValueError(f"{name} must be in [0, {size_name}={size}), got {smallest}..{largest}")
+        raise ValueError(f"{name} must be in [0, {size_name}={size}), got {smallest}..{largest}{hint}")
 
 
 def check_same_shape(name: str, values: torch.Tensor | None, shape: tuple[int, ...], what: str) -> None:

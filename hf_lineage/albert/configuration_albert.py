@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig
 
+from .loading_albert import check_fields, check_model_type
+
 
 class LineageAlbertConfig(PreTrainedConfig):
     r"""Configuration of an encoder anywhere between BERT and ALBERT.
@@ -131,6 +133,7 @@ class LineageAlbertConfig(PreTrainedConfig):
     tie_word_embeddings: bool = True
 
     def __post_init__(self, **kwargs):
+        check_fields(self, kwargs)
         super().__post_init__(**kwargs)
         self._check_numbers()
         self._check_choices()
@@ -167,11 +170,13 @@ class LineageAlbertConfig(PreTrainedConfig):
 
     @classmethod
     def get_config_dict(cls, pretrained_model_name_or_path: Any, **kwargs) -> tuple[dict[str, Any], dict[str, Any]]:
-        """As in `PreTrainedConfig`; the configuration of a BERT or an ALBERT of transformers is translated."""
+        """As in `PreTrainedConfig`; that of transformers' BERT or ALBERT is translated, any other is refused."""
         from .conversion_albert import translated_config_dict
 
         config_dict, kwargs = super().get_config_dict(pretrained_model_name_or_path, **kwargs)
-        return translated_config_dict(config_dict), kwargs
+        config_dict = translated_config_dict(config_dict)
+        check_model_type(config_dict, cls, pretrained_model_name_or_path)
+        return config_dict, kwargs
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs) -> "LineageAlbertConfig":

@@ -39,6 +39,7 @@ from .layers_albert import (
     LineageAlbertFeedForward,
     LineageAlbertLayer,
 )
+from .loading_albert import load_checked
 from .packing_albert import KeptTokens, PackedSequences, first_real_tokens, is_exporting, packed_row
 
 
@@ -87,13 +88,16 @@ class LineageAlbertPreTrainedModel(PreTrainedModel):
     ]
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args, **kwargs) -> "LineageAlbertPreTrainedModel":
-        """As in `PreTrainedModel`; a checkpoint of transformers' ALBERT or BERT is translated as it is read."""
+    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args, **kwargs) -> Any:
+        """As in `PreTrainedModel`; a checkpoint of transformers' ALBERT or BERT is translated as it is read.
+
+        Damaged weights and those of another architecture are refused (`ValueError`).
+        """
         key_mapping = foreign_key_mapping(pretrained_model_name_or_path, kwargs)
         if not key_mapping:
-            return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+            return load_checked(super().from_pretrained, pretrained_model_name_or_path, *args, **kwargs)
         kwargs["key_mapping"] = {**key_mapping, **(kwargs.get("key_mapping") or {})}
-        loaded = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        loaded = load_checked(super().from_pretrained, pretrained_model_name_or_path, *args, **kwargs)
         model = loaded[0] if isinstance(loaded, tuple) else loaded
         model._weight_conversions = None  # or it would be saved under transformers' names again
         return loaded
@@ -218,7 +222,13 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
         check_attention_mask(attention_mask, shape)
         check_same_shape("token_type_ids", token_type_ids, shape, "one segment a token")
         if token_type_ids is not None:
-            check_range("token_type_ids", token_type_ids, self.config.type_vocab_size, "type_vocab_size")
+            check_range(
+                "token_type_ids",
+                token_type_ids,
+                self.config.type_vocab_size,
+                "type_vocab_size",
+                "; is the tokenizer this model's?",
+            )
         if position_ids is not None and not isinstance(position_ids, torch.Tensor):
             raise ValueError(f"position_ids must be a tensor, got {type(position_ids).__name__}")
         check_same_shape("output_mask", output_mask, shape, "one value a token")

@@ -5,11 +5,12 @@ import sys
 import typer
 from safetensors import SafetensorError
 
-from . import convert, embed, info
+from . import card, convert, embed, info
 
 app = typer.Typer(help="Tools for the models of hf-lineage.", no_args_is_help=True, add_completion=False)
 app.add_typer(convert.app, name="convert")
 app.command("info")(info.info)
+app.command("card")(card.card)
 app.command("embed")(embed.embed)
 app.command("elmo-cache")(embed.elmo_cache)
 

@@ -38,9 +38,11 @@ def elmo(
     overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
 ) -> None:
     """Convert an ELMo model; which of the known formats it has is found out."""
+    from ..elmo.card_elmo import CARD
     from ..elmo.convert_elmo import convert_elmo_files, convert_elmo_source
-    from ..elmo.model_card_elmo import facts, write_model_card
     from ..files import atomic_folder
+    from ..hub.model_card import create_model_card, write_model_card
+    from ..parameters import parameters_by_part
 
     quiet_progress()
     if source is not None and options is None and weights is None:
@@ -52,9 +54,19 @@ def elmo(
     with atomic_folder(output, overwrite) as folder:
         converted.model.save_pretrained(folder)
         converted.tokenizer.save_pretrained(folder)
-        write_model_card(folder, converted, output.resolve().name, language)
+        card = create_model_card(
+            folder,
+            output.resolve().name,
+            language=language or converted.languages,
+            source_facts=converted.facts(language),
+            notes=["The mix of the layers is uniform: it is to be learned with a task."],
+        )
+        write_model_card(folder, card)
     typer.echo(f"{output}:")
-    for fact, value in facts(converted, language).items():
+    parts = parameters_by_part(converted.model)
+    sizes = ", ".join(f"{part} {size:,}" for part, size in parts.items())
+    found = converted.facts(language) | {"parameters": f"{sum(parts.values()):,} ({sizes})"}
+    for fact, value in (found | CARD.facts(converted.model.config, converted.tokenizer)).items():
         typer.echo(f"  {fact}: {value}")
 
 

@@ -11,7 +11,10 @@ def check_input_ids(input_ids: torch.Tensor, config: ElmoConfig) -> None:
     """Raises a `ValueError` unless the ids are what `ElmoModel` reads."""
     if not isinstance(input_ids, torch.Tensor) or input_ids.dim() != 3:
         given = tuple(input_ids.shape) if isinstance(input_ids, torch.Tensor) else type(input_ids).__name__
-        raise ValueError(f"input_ids must be a tensor of 3 dimensions (batch, tokens, characters), got {given}")
+        raise ValueError(
+            f"input_ids must be a tensor of 3 dimensions (batch, tokens, characters), got {given}; is the "
+            "tokenizer this model's?"
+        )
     if input_ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"input_ids must be int64 or int32, got {input_ids.dtype}")
     if input_ids.shape[-1] != config.token_row_size:

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig
 
+from .loading_elmo import check_fields, check_model_type
+
 
 class ElmoConfig(PreTrainedConfig):
     r"""Configuration of an ELMo model: a character CNN, a two-direction LSTM language model and a scalar mix.
@@ -165,6 +167,7 @@ class ElmoConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs):
         self.char_cnn_filters = _checked_filters(self.char_cnn_filters)
+        check_fields(self, kwargs)
         super().__post_init__(**kwargs)
         self._check_numbers()
         self._check_choices()
@@ -205,6 +208,13 @@ class ElmoConfig(PreTrainedConfig):
     def task_feature_size(self) -> int:
         """Width of a token's vector as the heads of sequence and token classification read it."""
         return 2 * self.classifier_lstm_size or self.hidden_size + self.static_embedding_size
+
+    @classmethod
+    def get_config_dict(cls, pretrained_model_name_or_path: Any, **kwargs) -> tuple[dict[str, Any], dict[str, Any]]:
+        """As in `PreTrainedConfig`; the configuration of another architecture is refused."""
+        config_dict, kwargs = super().get_config_dict(pretrained_model_name_or_path, **kwargs)
+        check_model_type(config_dict, cls, pretrained_model_name_or_path)
+        return config_dict, kwargs
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs) -> "ElmoConfig":

@@ -6,7 +6,6 @@ The format is bilm-tf's (`bilm/training.py`, `dump_weights`); AllenNLP and the N
 import gzip
 import json
 import os
-import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,7 +20,9 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
+from ..archives import copy_unpacked
 from ..files import atomic_file
+from ..hdf5 import own_dataset
 from .configuration_elmo import ElmoConfig
 from .modeling_elmo import ElmoForPreTraining, ElmoModel
 
@@ -347,7 +348,7 @@ def read_weights(path: StrPath, config: ElmoConfig, expected: list[Dataset] | No
 
 
 def _read_array(file: h5py.File, dataset: Dataset, path: StrPath) -> np.ndarray:
-    found = file[dataset.name]
+    found = own_dataset(file, dataset.name, path)
     if found.shape != dataset.shape:
         raise ValueError(
             f"{path}: dataset {dataset.name} has shape {found.shape}, by the options it must be {dataset.shape}"
@@ -429,7 +430,7 @@ def opened_vocabulary(path: StrPath) -> Iterator[Path]:
         plain = Path(folder) / path.stem
         try:
             with gzip.open(path) as source, open(plain, "wb") as copy:
-                shutil.copyfileobj(source, copy)
+                copy_unpacked(source, copy, path.stat().st_size, str(path), Path(folder))
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is not a complete gzip file: {error}") from error
         yield plain

@@ -50,6 +50,19 @@ class ConvertedElmo:
     files: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def facts(self, language: str | None = None) -> dict[str, str]:
+        """What it was read from, each fact in words.
+
+        Args:
+            language: Its language, if the user names one; otherwise those that the source names.
+        """
+        found = {
+            "format": self.format,
+            "files": ", ".join(self.files),
+            "language": language or ", ".join(self.languages) or "not named",
+        }
+        return found | ({"notes": "; ".join(self.notes)} if self.notes else {})
+
 
 def convert_elmo_source(
     source: StrPath,

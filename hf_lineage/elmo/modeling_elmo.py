@@ -5,7 +5,7 @@ Peters et al. 2018, "Deep contextualized word representations" (https://arxiv.or
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -34,6 +34,7 @@ from .checks_elmo import (
 )
 from .configuration_elmo import ElmoConfig
 from .heads_elmo import ElmoClassificationHead
+from .loading_elmo import load_checked
 from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
 from .packing_elmo import PackedSequences, pack
 from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
@@ -102,6 +103,11 @@ class ElmoPreTrainedModel(PreTrainedModel):
     main_input_name = "input_ids"
     supports_gradient_checkpointing = True
     _no_split_modules: ClassVar[list[str]] = ["ElmoCharacterEncoder", "ElmoLstmLayer"]
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args, **kwargs) -> Any:
+        """As in `PreTrainedModel`; damaged weights and those of another architecture are refused (`ValueError`)."""
+        return load_checked(super().from_pretrained, pretrained_model_name_or_path, *args, **kwargs)
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
         """Initializes one module.

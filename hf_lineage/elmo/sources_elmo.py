@@ -8,7 +8,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import tempfile
 import zipfile
 import zlib
@@ -20,6 +19,7 @@ from typing import IO, Any
 
 import h5py
 
+from ..archives import checked_members, copy_unpacked
 from .conversion_elmo import dataset_names
 from .manylangs_elmo import PUBLISHED_CONFIGURATION, read_dictionary, read_state_dict
 from .word_input_elmo import EMBEDDING
@@ -209,27 +209,25 @@ def _unpacked(archive: Path, folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     try:
         with zipfile.ZipFile(archive) as file:
-            members = [member for member in file.infolist() if not member.is_dir()]
+            members = checked_members(file, str(archive))
             if len(members) > MOST_FILES:
                 raise ValueError(f"{archive} holds more than {MOST_FILES} files: it is no model of a known kind")
             for number, member in enumerate(members):
                 # a name in the archive could lead out of the folder
                 files[member.filename] = folder / f"{number}{Path(member.filename).suffix[:8]}"
                 with file.open(member) as packed, open(files[member.filename], "wb") as plain:
-                    _copy_if_known(packed, plain, member.file_size, folder)
+                    _copy_if_known(packed, plain, member, folder)
     except (OSError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{archive} is damaged or cannot be unpacked: {error}") from error
     return files
 
 
-def _copy_if_known(packed: IO[bytes], plain: IO[bytes], size: int, folder: Path) -> None:
+def _copy_if_known(packed: IO[bytes], plain: IO[bytes], member: zipfile.ZipInfo, folder: Path) -> None:
     """Copies a file, or its head alone where that shows nothing known: TensorFlow's checkpoints are large."""
     head = packed.read(HEAD_BYTES)
     plain.write(head)
     if head.startswith((HDF5_MAGIC, GZIP_MAGIC, *TORCH_MAGICS)) or _is_text(head):
-        if size > shutil.disk_usage(folder).free:
-            raise ValueError(f"{packed.name} needs {size:,} bytes, more than there are on the disk of {folder}")
-        shutil.copyfileobj(packed, plain)
+        copy_unpacked(packed, plain, member.compress_size, member.filename, folder)
 
 
 def _without_gzip(path: Path, folder: Path, name: str) -> Path:
@@ -239,7 +237,7 @@ def _without_gzip(path: Path, folder: Path, name: str) -> Path:
     plain = Path(tempfile.mkdtemp(dir=folder)) / path.stem
     try:
         with gzip.open(path) as packed, open(plain, "wb") as target:
-            shutil.copyfileobj(packed, target)
+            copy_unpacked(packed, target, path.stat().st_size, name, folder)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{name} is damaged: {error}") from error
     return plain

@@ -18,6 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from ..files import atomic_file
+from ..hdf5 import own_dataset
 from ..text_files import TextFile
 from .modeling_elmo import ElmoModel
 from .tokenization_elmo import ElmoTokenizer
@@ -159,10 +160,10 @@ def _opened_hdf5(path: Path) -> tuple[Any, list[str] | None, str | None]:
         with h5py.File(path, "r") as file:
             if "embedding" not in file or file["embedding"].ndim != 2:
                 raise ValueError(f"{path} has no dataset 'embedding' with a vector for each word")
-            table = file["embedding"]
+            table = own_dataset(file, "embedding", path)
             offset = table.id.get_offset()  # None if it is compressed or in pieces
             vectors = table[...] if offset is None else np.memmap(path, table.dtype, "r", offset, table.shape)
-            words = list(file["words"].asstr()) if "words" in file else None
+            words = list(own_dataset(file, "words", path).asstr()) if "words" in file else None
             return vectors, words, file.attrs.get("character_encoder")
     except OSError as error:
         raise ValueError(f"{path} is not a complete HDF5 file: {error}") from error

@@ -17,6 +17,7 @@ import h5py
 import numpy as np
 import torch
 
+from ..hdf5 import own_dataset
 from .character_codes_elmo import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from .configuration_elmo import ElmoConfig
 from .conversion_elmo import (
@@ -146,13 +147,14 @@ def _read_table(path: StrPath, rows: int, width: int, vocab_file: StrPath) -> to
             if EMBEDDING not in dataset_names(file):
                 found = ", ".join(sorted(dataset_names(file))[:5]) or "nothing"
                 raise ValueError(f"{path} has no dataset {EMBEDDING!r}, it has {found}")
-            shape = file[EMBEDDING].shape
+            table = own_dataset(file, EMBEDDING, path)
+            shape = table.shape
             if shape != (rows, width):
                 raise ValueError(
                     f"{path}: dataset {EMBEDDING!r} has shape {shape}, but {vocab_file} has {rows} words and the "
                     f"options say 'lstm.projection_dim': {width}"
                 )
-            return torch.from_numpy(file[EMBEDDING][...].astype(np.float32, copy=False))
+            return torch.from_numpy(table[...].astype(np.float32, copy=False))
     except OSError as error:
         raise ValueError(f"{path} is not a complete HDF5 file: {error}") from error
 

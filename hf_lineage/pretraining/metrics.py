@@ -15,6 +15,7 @@ from accelerate import Accelerator
 
 import hf_lineage
 
+from ..commands import hide_secrets, without_secrets
 from ..files import atomic_file
 
 RECORDS_FILE = "metrics.jsonl"
@@ -108,7 +109,8 @@ def write_results(folder: Path, results: dict[str, Any]) -> None:
     Raises:
         ValueError: If a number is NaN or infinite.
     """
-    text = json.dumps({**results, "command": sys.orig_argv}, indent=2, allow_nan=False)
+    told = {"arguments": hide_secrets(results["arguments"]), "command": without_secrets(sys.orig_argv)}
+    text = json.dumps({**results, **told}, indent=2, allow_nan=False)
     with atomic_file(folder / RESULTS_FILE) as temporary:
         temporary.write_text(f"{text}\n", encoding="utf-8")
 

@@ -15,6 +15,7 @@ from accelerate.utils import DistributedType, broadcast_object_list, set_seed
 from tqdm import tqdm
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from ..commands import hide_secrets
 from ..files import atomic_folder
 from .arguments import FREE_SETTINGS, PretrainingArguments
 from .batches import BatchStream
@@ -128,7 +129,7 @@ class _Run:
         vocabulary = json.dumps(sorted(self.objective.vocabulary().items()))
         arguments = {**dataclasses.asdict(self.settings), **dataclasses.asdict(self.own)}
         return {
-            "settings": {name: value for name, value in arguments.items() if name not in FREE_SETTINGS},
+            "settings": hide_secrets({name: value for name, value in arguments.items() if name not in FREE_SETTINGS}),
             "number of processes": self.accelerator.num_processes,
             "precision": self.accelerator.mixed_precision,
             "sizes of the training files": self.objective.file_sizes(),

@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig
 
+from .loading_xlnet import check_fields, check_model_type
+
 
 class LineageXLNetConfig(PreTrainedConfig):
     r"""Configuration of a permutation language model with two streams and memory.
@@ -114,6 +116,7 @@ class LineageXLNetConfig(PreTrainedConfig):
     tie_word_embeddings: bool = True
 
     def __post_init__(self, **kwargs):
+        check_fields(self, kwargs)
         super().__post_init__(**kwargs)
         self._check_numbers()
         self._check_choices()
@@ -129,11 +132,13 @@ class LineageXLNetConfig(PreTrainedConfig):
 
     @classmethod
     def get_config_dict(cls, pretrained_model_name_or_path: Any, **kwargs) -> tuple[dict[str, Any], dict[str, Any]]:
-        """As in `PreTrainedConfig`; the configuration of an XLNet of transformers is translated."""
+        """As in `PreTrainedConfig`; that of an XLNet of transformers is translated, any other is refused."""
         from .conversion_xlnet import translated_config_dict
 
         config_dict, kwargs = super().get_config_dict(pretrained_model_name_or_path, **kwargs)
-        return translated_config_dict(config_dict), kwargs
+        config_dict = translated_config_dict(config_dict)
+        check_model_type(config_dict, cls, pretrained_model_name_or_path)
+        return config_dict, kwargs
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs) -> "LineageXLNetConfig":

@@ -78,7 +78,9 @@ def loaded_from_transformers(
     loaded_weights = {_our_name(name): _ours(name, value) for name, value in peer.state_dict().items()}
     model.load_state_dict({**_next_sentence_weights(model, True), **loaded_weights})
     model.eval()
-    return model if info is None else (model, info)
+    if info is None:
+        return model
+    return model, {**info, "missing_keys": {_our_name(name) for name in info["missing_keys"]}}
 
 
 def to_transformers(model: "LineageXLNetPreTrainedModel") -> "PreTrainedModel":

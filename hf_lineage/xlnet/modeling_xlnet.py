@@ -22,6 +22,7 @@ from transformers.utils import ModelOutput, can_return_tuple
 
 from .attention_xlnet import RelativeLayout
 from .cache_xlnet import LineageXLNetCache
+from .checks_xlnet import check_input_ids
 from .configuration_xlnet import LineageXLNetConfig
 from .conversion_xlnet import loaded_from_transformers, to_transformers
 from .generation_xlnet import LineageXLNetGenerationMixin
@@ -38,6 +39,7 @@ from .heads_xlnet import (
     token_loss,
 )
 from .layers_xlnet import LayerContext, LineageXLNetLayer, LineageXLNetRelativeAttention
+from .loading_xlnet import load_checked
 from .masks_xlnet import Sizes, check_shape, content_keys, padding_mask, rows_of, visible_keys
 from .permutation_xlnet import perm_mask_of_ranks
 from .positions_xlnet import directed, relative_positions
@@ -151,9 +153,16 @@ class LineageXLNetPreTrainedModel(PreTrainedModel):
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: Any, *args, **kwargs) -> Any:
-        """As in `PreTrainedModel`; a checkpoint of transformers' XLNet is translated as it is read."""
-        translated = loaded_from_transformers(cls, pretrained_model_name_or_path, kwargs)
-        return translated or super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        """As in `PreTrainedModel`; a checkpoint of transformers' XLNet is translated as it is read.
+
+        Damaged weights and those of another architecture are refused (`ValueError`).
+        """
+        load_own = super().from_pretrained
+
+        def load(source: Any, *args, **kwargs) -> Any:
+            return loaded_from_transformers(cls, source, kwargs) or load_own(source, *args, **kwargs)
+
+        return load_checked(load, pretrained_model_name_or_path, *args, **kwargs)
 
     def to_transformers(self) -> PreTrainedModel:
         """Returns the same model as a class of transformers, with weights of its own."""
@@ -246,6 +255,8 @@ class LineageXLNetModel(LineageXLNetPreTrainedModel):
         """
         if (input_ids is None) == (inputs_embeds is None):
             raise ValueError("give exactly one of input_ids and inputs_embeds")
+        if input_ids is not None:
+            check_input_ids(input_ids, self.config.vocab_size)
         words = self.word_embedding(input_ids) if inputs_embeds is None else inputs_embeds
         cache = mems if isinstance(mems, LineageXLNetCache) else (LineageXLNetCache() if use_cache else None)
         memories = None if isinstance(mems, LineageXLNetCache) else mems

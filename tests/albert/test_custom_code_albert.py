@@ -16,6 +16,7 @@ from hf_lineage import LineageAlbertForSequenceClassification
 FOLDER = Path(hf_lineage.__file__).parent / "albert"
 FILES = [
     "configuration",
+    "loading",
     "packing",
     "checks",
     "layers",
@@ -77,4 +78,5 @@ def test_folder_with_code_loads_without_the_package(tiny, randomize, tokenizer, 
 
 
 def test_the_list_of_files_is_complete():
-    assert {f"{name}_albert.py" for name in FILES} == {path.name for path in FOLDER.glob("*_albert.py")}
+    found = {path.name for path in FOLDER.glob("*_albert.py")}
+    assert {f"{name}_albert.py" for name in FILES} == found - {"card_albert.py"}  # model cards are made elsewhere

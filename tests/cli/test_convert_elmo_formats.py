@@ -99,7 +99,7 @@ def test_the_model_card_is_true_and_its_listing_works(which, request, tmp_path, 
     Path("listing.py").write_text(listing, encoding="utf-8")
     found = runpy.run_path("listing.py")
     total = sum(parameter.numel() for parameter in found["model"].parameters())
-    assert f"| parameters | {total:,} (" in text
+    assert f"| total | {total:,} |" in text
     shape = tuple(found["outputs"].last_hidden_state.shape)
     assert f"last_hidden_state  # {shape}: the mix" in text
     assert f"hidden_states  # {len(found['outputs'].hidden_states)} layers" in text

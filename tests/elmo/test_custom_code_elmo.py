@@ -15,6 +15,7 @@ from hf_lineage import ElmoForSequenceClassification, ElmoTokenizer
 FOLDER = Path(hf_lineage.__file__).parent / "elmo"
 FILES = [
     "configuration",
+    "loading",
     "packing",
     "checks",
     "character_encoder",

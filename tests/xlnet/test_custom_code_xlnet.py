@@ -15,8 +15,8 @@ from hf_lineage import LineageXLNetTokenizer
 
 FOLDER = Path(hf_lineage.__file__).parent / "xlnet"
 FILES = (
-    "attention cache configuration conversion generation heads layers masks modeling permutation positions projection "
-    "scoring sentencepiece tokenization"
+    "attention cache checks configuration conversion generation heads layers loading masks modeling permutation "
+    "positions projection scoring sentencepiece tokenization"
 ).split()
 SPECIAL = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
 WORDS = "▁one ▁two ▁three ▁it ▁was ▁the ▁film ▁ .".split()
@@ -73,4 +73,5 @@ def test_folder_with_code_loads_without_the_package(build, tmp_path):
 
 
 def test_the_list_of_files_is_complete():
-    assert {f"{name}_xlnet.py" for name in FILES} == {path.name for path in FOLDER.glob("*_xlnet.py")}
+    found = {path.name for path in FOLDER.glob("*_xlnet.py")}
+    assert {f"{name}_xlnet.py" for name in FILES} == found - {"card_xlnet.py"}  # model cards are made elsewhere
