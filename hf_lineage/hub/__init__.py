@@ -1,0 +1,1 @@
+"""Publishing models on the Hub, with this package as their code or with their code in the repository."""
