@@ -118,7 +118,7 @@ def _published_tokenizer_config(folder: Path, family: Family, with_code: bool) -
     name = config.get("tokenizer_class")
     foreign = {other.tokenizer[1] for other in FAMILIES.values()} - {family.tokenizer[1]}
     if name in foreign:
-        raise ValueError(f"{folder} has a {name} beside a {family.config[1]}, which {family.tokenizer[1]} goes with")
+        raise ValueError(f"{folder} has a {name} beside the model, which {family.tokenizer[1]} goes with")
     # any other is one of transformers' own, such as the WordPiece of a Chinese ALBERT
     return {**config, "auto_map": tokenizer_auto_map(family, with_code)} if name == family.tokenizer[1] else config
 

@@ -71,7 +71,6 @@ def run_scripts(
         input=json.dumps([paths, cases]),
         capture_output=True,
         text=True,
-        timeout=250,
         env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "0", **environment},
     )
     assert result.returncode == 0, result.stderr
