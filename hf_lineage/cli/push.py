@@ -22,13 +22,11 @@ def push(
     message: Annotated[str | None, typer.Option(help="Message of the commit.")] = None,
 ) -> None:
     """Publish a model and its tokenizer on the Hub, in one commit."""
-    from ..hub.contents import left_out_files, published_files
+    from ..hub.contents import left_out_files
     from ..hub.push import push_folder
 
     quiet_progress()
-    names = list(published_files(folder, with_code))
-    address = push_folder(folder, repo, with_code, private, revision, token, message)
-    typer.echo(f"{address}: {', '.join(names)}")
+    typer.echo(push_folder(folder, repo, with_code, private, revision, token, message))
     if left_out := left_out_files(folder):
         typer.echo(f"not published: {', '.join(left_out)}")
 

@@ -48,7 +48,7 @@ for repo, result in repositories.items():
 
 EVERY_CLASS = """
 for auto_class, name in models.items():
-    model = getattr(transformers, auto_class).from_pretrained(repo, trust_remote_code=True)
+    model = getattr(transformers, auto_class).from_pretrained(repo, trust_remote_code=True, ignore_mismatched_sizes=True)
     assert type(model).__name__ == name, type(model)
     assert type(model).__module__.startswith("transformers_modules."), type(model)
 """
