@@ -1,5 +1,6 @@
 """Which code a repository holds, and which class in it answers in each Auto class."""
 
+from functools import cache
 from pathlib import Path
 
 from transformers.dynamic_module_utils import get_relative_import_files
@@ -45,9 +46,10 @@ def code_texts(family: Family, with_code: bool) -> dict[str, str]:
     return {f"{SHIM}.py": _SHIM_TEXT.format(names=", ".join(sorted(set(names))))}
 
 
-def code_names() -> set[str]:
+@cache
+def code_names() -> frozenset[str]:
     """Every name that a file with code of this package can have in a repository, whatever the family."""
-    return {f"{SHIM}.py"} | {path.name for family in FAMILIES.values() for path in code_files(family)}
+    return frozenset({f"{SHIM}.py"}).union(path.name for family in FAMILIES.values() for path in code_files(family))
 
 
 def model_auto_map(family: Family, with_code: bool) -> dict[str, str]:

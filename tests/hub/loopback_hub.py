@@ -8,10 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Lock, Thread
 from urllib.parse import unquote, urlsplit
 
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+from transformers.utils import hub as transformers_hub
+
 USER = "tester"
+TOKEN = "hf_aTokenThatMustNotShow"
 LARGE = (".safetensors", ".bin", ".h5")
 JsonObject = dict[str, object]
 
@@ -85,8 +92,8 @@ class Refusal(Exception):
 class LoopbackHub:
     """The server and all that it holds; a context manager that runs it."""
 
-    def __init__(self, token: str):
-        self.token = token
+    def __init__(self):
+        self.token = TOKEN
         self.repositories: dict[str, Repository] = {}
         self.large_objects: dict[str, bytes] = {}
         self.requests: list[Request] = []
@@ -143,6 +150,22 @@ class LoopbackHub:
                     fault.times -= 1
                     return fault
         return None
+
+
+def use(server: LoopbackHub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes huggingface_hub and transformers talk to a server; they read the environment when they are imported."""
+    for name, value in {
+        "ENDPOINT": server.url,
+        "HUGGINGFACE_CO_URL_TEMPLATE": server.url + "/{repo_id}/resolve/{revision}/{filename}",
+        "HF_HUB_CACHE": str(cache),
+        "HF_HUB_OFFLINE": False,
+        "HF_HUB_DISABLE_XET": True,  # its protocol is another one, which this server does not speak
+        "HF_TOKEN_PATH": str(cache / "no token"),
+    }.items():
+        monkeypatch.setattr(constants, name, value)
+    monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", server.url)
+    monkeypatch.setattr(transformers_hub, "_hf_api", None)
+    monkeypatch.setenv("HF_TOKEN", server.token)
 
 
 class _Handler(BaseHTTPRequestHandler):

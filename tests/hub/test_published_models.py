@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import TOKEN, use
 from fresh_processes import run_scripts, site_with_only
-from loopback_hub import LoopbackHub
+from loopback_hub import TOKEN, LoopbackHub, use
 from tiny_models import MODEL_TYPES, SENTENCES, TOKENIZERS, tiny_model
 from transformers import DataCollatorWithPadding, Trainer, TrainingArguments
 from typer.testing import CliRunner
@@ -48,7 +47,8 @@ for repo, result in repositories.items():
 
 EVERY_CLASS = """
 for auto_class, name in models.items():
-    model = getattr(transformers, auto_class).from_pretrained(repo, trust_remote_code=True, ignore_mismatched_sizes=True)
+    auto = getattr(transformers, auto_class)
+    model = auto.from_pretrained(repo, trust_remote_code=True, ignore_mismatched_sizes=True)
     assert type(model).__name__ == name, type(model)
     assert type(model).__module__.startswith("transformers_modules."), type(model)
 """
@@ -122,7 +122,7 @@ def train_and_publish(hub: LoopbackHub, folder: Path, model_type: str) -> torch.
 @pytest.fixture(scope="module")
 def published(tmp_path_factory) -> Iterator[Published]:
     folder = tmp_path_factory.mktemp("published")
-    with LoopbackHub(TOKEN) as hub, pytest.MonkeyPatch.context() as monkeypatch:
+    with LoopbackHub() as hub, pytest.MonkeyPatch.context() as monkeypatch:
         use(hub, folder / "cache", monkeypatch)
         found = Published(hub, folder)
         for model_type in MODEL_TYPES:
