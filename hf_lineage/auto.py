@@ -80,6 +80,7 @@ _OTHER_NAMES = {
     "LineageXLNetPreTrainedModel": ".xlnet.modeling_xlnet",
     "convert_elmo_checkpoint": ".elmo.conversion_elmo",
     "export_elmo_checkpoint": ".elmo.conversion_elmo",
+    "push_folder": ".hub.push",
 }
 
 # Tasks whose pipeline in transformers cannot read a family's inputs -> module and name of one that can

@@ -5,14 +5,20 @@ import sys
 import typer
 from safetensors import SafetensorError
 
-from . import card, convert, embed, info
+from . import card, convert, embed, info, push
 
-app = typer.Typer(help="Tools for the models of hf-lineage.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Tools for the models of hf-lineage.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,  # a token can be among them
+)
 app.add_typer(convert.app, name="convert")
 app.command("info")(info.info)
 app.command("card")(card.card)
 app.command("embed")(embed.embed)
 app.command("elmo-cache")(embed.elmo_cache)
+app.command("push")(push.push)
 
 
 def main() -> None:

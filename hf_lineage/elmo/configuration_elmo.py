@@ -218,8 +218,14 @@ class ElmoConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs) -> "ElmoConfig":
-        """As in `PreTrainedConfig`; fields that replace those of the dictionary are checked like them."""
+        """As in `PreTrainedConfig`; fields that replace those of the dictionary are checked like them.
+
+        What names code beside the file that was read is kept only by a class that is such code: transformers saves
+        that code with it.
+        """
         own = {name: kwargs.pop(name) for name in list(kwargs) if name in cls.__annotations__}
+        if cls._auto_class is None:
+            config_dict = {name: value for name, value in config_dict.items() if name != "auto_map"}
         return super().from_dict({**config_dict, **own}, **kwargs)
 
     def _check_numbers(self) -> None:

@@ -170,6 +170,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
         self._words_of_numbers = {
             number: entry for entry, number in self.input_words.items() if entry != str(unk_token)
         }
+        kwargs.pop("auto_map", None)  # transformers adds it where it saves the code that it names
         super().__init__(
             char_vocab_file=char_vocab_file,
             word_vocab_file=word_vocab_file,

@@ -1,1 +1,1 @@
-"""Models on the Hub."""
+"""Publishing models on the Hub, with this package as their code or with their code in the repository."""

@@ -142,11 +142,17 @@ class LineageXLNetConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs) -> "LineageXLNetConfig":
-        """As in `PreTrainedConfig`; fields that replace those of the dictionary are checked like them."""
+        """As in `PreTrainedConfig`; fields that replace those of the dictionary are checked like them.
+
+        What names code beside the file that was read is kept only by a class that is such code: transformers saves
+        that code with it.
+        """
         fields = {cls.attribute_map.get(name, name): name for name in kwargs}
         own = {field: kwargs.pop(name) for field, name in fields.items() if field in cls.__annotations__}
         if {"d_model", "n_head"} & set(own):
             own.setdefault("d_head", None)
+        if cls._auto_class is None:
+            config_dict = {name: value for name, value in config_dict.items() if name != "auto_map"}
         return super().from_dict({**config_dict, **own}, **kwargs)
 
     def _check_numbers(self) -> None:

@@ -125,6 +125,7 @@ class LineageXLNetTokenizer(TokenizersBackend):
         self._tokenizer.decoder = decoders.Metaspace(_WORD_START, prepend_scheme="always")
         if isinstance(mask_token, str):  # it stands for a word with the space before it
             mask_token = AddedToken(mask_token, lstrip=True, normalized=False, special=True)
+        kwargs.pop("auto_map", None)  # transformers adds it where it saves the code that it names
         # saved, so that transformers alone returns the segments too
         kwargs.setdefault("model_input_names", list(self.model_input_names))
         super().__init__(

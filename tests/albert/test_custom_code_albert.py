@@ -1,36 +1,15 @@
 """The family's files as custom code on the Hub: a folder that holds them loads where the package is not installed."""
 
-import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import torch
 from transformers import AlbertForSequenceClassification
 
-import hf_lineage
 from hf_lineage import LineageAlbertForSequenceClassification
+from hf_lineage.hub.contents import write_code
 
-FOLDER = Path(hf_lineage.__file__).parent / "albert"
-FILES = [
-    "configuration",
-    "loading",
-    "packing",
-    "checks",
-    "layers",
-    "heads",
-    "conversion",
-    "modeling",
-    "sentencepiece",
-    "tokenization",
-]
-AUTO_MAP = {
-    "AutoConfig": "configuration_albert.LineageAlbertConfig",
-    "AutoModel": "modeling_albert.LineageAlbertModel",
-    "AutoModelForSequenceClassification": "modeling_albert.LineageAlbertForSequenceClassification",
-}
 SCRIPT = """
 import sys
 import torch
@@ -55,14 +34,7 @@ def test_folder_with_code_loads_without_the_package(tiny, randomize, tokenizer, 
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    for name in FILES:
-        shutil.copy(FOLDER / f"{name}_albert.py", folder)
-    for file, auto_map in (
-        ("config.json", AUTO_MAP),
-        ("tokenizer_config.json", {"AutoTokenizer": ["tokenization_albert.LineageAlbertTokenizer", None]}),
-    ):
-        content = json.loads((folder / file).read_text())
-        (folder / file).write_text(json.dumps({**content, "auto_map": auto_map}))
+    write_code(folder, with_code=True)
     subprocess.run(
         [sys.executable, "-c", SCRIPT, folder, tmp_path / "logits.pt", tmp_path / "peer"],
         check=True,
@@ -75,8 +47,3 @@ def test_folder_with_code_loads_without_the_package(tiny, randomize, tokenizer, 
         of_peer = AlbertForSequenceClassification.from_pretrained(tmp_path / "peer")(**inputs).logits
     torch.testing.assert_close(torch.load(tmp_path / "logits.pt", weights_only=True), expected, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(of_peer, expected, atol=1e-5, rtol=0)
-
-
-def test_the_list_of_files_is_complete():
-    found = {path.name for path in FOLDER.glob("*_albert.py")}
-    assert {f"{name}_albert.py" for name in FILES} == found - {"card_albert.py"}  # model cards are made elsewhere

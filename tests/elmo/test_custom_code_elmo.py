@@ -1,39 +1,14 @@
 """The family's files as custom code on the Hub: a folder that holds them loads where the package is not installed."""
 
-import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import torch
 
-import hf_lineage
 from hf_lineage import ElmoForSequenceClassification, ElmoTokenizer
+from hf_lineage.hub.contents import write_code
 
-FOLDER = Path(hf_lineage.__file__).parent / "elmo"
-FILES = [
-    "configuration",
-    "loading",
-    "packing",
-    "checks",
-    "character_encoder",
-    "lstm",
-    "scalar_mix",
-    "task_features",
-    "heads",
-    "scoring",
-    "softmax",
-    "modeling",
-    "packed_linear",
-    "tokenization",
-]
-AUTO_MAP = {
-    "AutoConfig": "configuration_elmo.ElmoConfig",
-    "AutoModel": "modeling_elmo.ElmoModel",
-    "AutoModelForSequenceClassification": "modeling_elmo.ElmoForSequenceClassification",
-}
 SCRIPT = """
 import sys
 import torch
@@ -55,14 +30,7 @@ def test_folder_with_code_loads_without_the_package(tiny, tmp_path):
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    for name in FILES:
-        shutil.copy(FOLDER / f"{name}_elmo.py", folder)
-    for file, auto_map in (
-        ("config.json", AUTO_MAP),
-        ("tokenizer_config.json", {"AutoTokenizer": ["tokenization_elmo.ElmoTokenizer", None]}),
-    ):
-        content = json.loads((folder / file).read_text())
-        (folder / file).write_text(json.dumps({**content, "auto_map": auto_map}))
+    write_code(folder, with_code=True)
     subprocess.run(
         [sys.executable, "-c", SCRIPT, folder, tmp_path / "logits.pt"],
         check=True,

@@ -1,30 +1,17 @@
 """The family's files as custom code on the Hub: a folder that holds them loads where the package is not installed."""
 
-import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import torch
 from transformers import XLNetForSequenceClassification
 
-import hf_lineage
 from hf_lineage import LineageXLNetTokenizer
+from hf_lineage.hub.contents import write_code
 
-FOLDER = Path(hf_lineage.__file__).parent / "xlnet"
-FILES = (
-    "attention cache checks configuration conversion generation heads layers loading masks modeling permutation "
-    "positions projection scoring sentencepiece tokenization"
-).split()
 SPECIAL = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
 WORDS = "▁one ▁two ▁three ▁it ▁was ▁the ▁film ▁ .".split()
-AUTO_MAP = {
-    "AutoConfig": "configuration_xlnet.LineageXLNetConfig",
-    "AutoModel": "modeling_xlnet.LineageXLNetModel",
-    "AutoModelForSequenceClassification": "modeling_xlnet.LineageXLNetForSequenceClassification",
-}
 SCRIPT = """
 import sys
 import torch
@@ -50,14 +37,7 @@ def test_folder_with_code_loads_without_the_package(build, tmp_path):
     folder = tmp_path / "model"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    for name in FILES:
-        shutil.copy(FOLDER / f"{name}_xlnet.py", folder)
-    for file, auto_map in (
-        ("config.json", AUTO_MAP),
-        ("tokenizer_config.json", {"AutoTokenizer": ["tokenization_xlnet.LineageXLNetTokenizer", None]}),
-    ):
-        content = json.loads((folder / file).read_text())
-        (folder / file).write_text(json.dumps({**content, "auto_map": auto_map}))
+    write_code(folder, with_code=True)
     subprocess.run(
         [sys.executable, "-c", SCRIPT, folder, tmp_path / "logits.pt", tmp_path / "peer"],
         check=True,
@@ -70,8 +50,3 @@ def test_folder_with_code_loads_without_the_package(build, tmp_path):
         of_peer = XLNetForSequenceClassification.from_pretrained(tmp_path / "peer")(**inputs).logits
     torch.testing.assert_close(torch.load(tmp_path / "logits.pt", weights_only=True), expected, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(of_peer, expected, atol=1e-5, rtol=0)
-
-
-def test_the_list_of_files_is_complete():
-    found = {path.name for path in FOLDER.glob("*_xlnet.py")}
-    assert {f"{name}_xlnet.py" for name in FILES} == found - {"card_xlnet.py"}  # model cards are made elsewhere
