@@ -62,6 +62,9 @@ def _can_be_packed(linear: nn.Module) -> bool:
     has_hooks = linear._forward_hooks or linear._forward_pre_hooks or "forward" in vars(linear)
     if type(linear) is not nn.Linear or has_hooks or torch.is_autocast_enabled("cpu"):
         return False
+    # torchao's quantized weights and shards of several processes are tensors of other classes, in a plain layer
+    if type(linear.weight) not in (nn.Parameter, torch.Tensor):
+        return False
     return linear.weight.device.type == "cpu" and linear.weight.dtype == torch.float32
 
 
