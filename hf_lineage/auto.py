@@ -87,8 +87,11 @@ _OTHER_NAMES = {
     "export_elmo_checkpoint": ".elmo.conversion_elmo",
 }
 
-# Tasks whose pipeline in transformers cannot read a family's inputs -> module and name of one that can
-PIPELINES = {"token-classification": (".elmo.pipeline_elmo", "ElmoTokenClassificationPipeline")}
+# Tasks whose pipeline in transformers does not suit a family's tokenizer -> module and name of one that does
+PIPELINES = {
+    "text-generation": (".xlnet.pipeline_xlnet", "LineageXLNetTextGenerationPipeline"),
+    "token-classification": (".elmo.pipeline_elmo", "ElmoTokenClassificationPipeline"),
+}
 
 
 def _public_names() -> dict[str, str]:
