@@ -1,8 +1,13 @@
 """Models and batches that the neighbours are tried on."""
 
+import re
+
 import torch
-from tiny_families import ELMO, config_of, model_class, tokenizer_of
+from tiny_families import ALBERT, ELMO, XLNET, config_of, model_class, tokenizer_of
 from transformers import BatchEncoding, PreTrainedModel
+
+# Earlier releases of torch cannot write the loop over an LSTM's steps to ONNX
+EXPORTS_LOOPS = tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) >= (2, 9)
 
 # Padded on the right, alone, in pairs, and longer than what the graphs are recorded from
 BATCHES = [
@@ -11,6 +16,12 @@ BATCHES = [
     (["the cat", "not bad"], ["was good", "a mat in the film"]),
     (["the cat sat on the mat in a film", "a", "good , bad , not good", "the", "in"], None),
 ]
+
+WIDE = {
+    ELMO: {"hidden_size": 128, "lstm_hidden_size": 128, "num_hidden_layers": 1},
+    ALBERT: {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 1, "initializer_range": 0.1},
+    XLNET: {"d_model": 128, "d_inner": 256, "n_layer": 1, "initializer_range": 0.1},
+}
 
 
 def build_model(family: str, head: str = "Model", **fields) -> PreTrainedModel:
@@ -24,8 +35,19 @@ def build_model(family: str, head: str = "Model", **fields) -> PreTrainedModel:
     return model
 
 
+def wide_model(family: str) -> PreTrainedModel:
+    """A model of one layer with new weights, most of which are in linear layers."""
+    torch.manual_seed(0)
+    return model_class(family)(config_of(family, **WIDE[family])).eval()
+
+
+def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """Norm of the difference over that of what is expected."""
+    return float((found - expected).norm() / expected.norm())
+
+
 def batches_of(family: str) -> list[BatchEncoding]:
-    """Batches of several shapes, padded on either side and with a row of nothing but padding where there can be one."""
+    """Batches of several shapes, padded on either side, and in ELMo with a row of nothing but padding."""
     return [
         tokenizer_of(family, side)(texts, pairs, padding=True, return_tensors="pt")
         for texts, pairs in BATCHES

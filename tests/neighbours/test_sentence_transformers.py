@@ -45,14 +45,18 @@ def test_sentences_are_means_of_their_tokens(family, padding_side, folder_of, tm
         found = embedder.encode(TEXTS, batch_size=batch_size)
         assert np.abs(found - torch.stack(expected).numpy()).max() < 1e-5
     embedder.save_pretrained(str(tmp_path / "saved"))
-    assert np.array_equal(SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(TEXTS), embedder.encode(TEXTS))
+    assert np.array_equal(
+        SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(TEXTS), embedder.encode(TEXTS)
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_it_trains_the_encoder(family, folder_of, tmp_path):
     folder, model = folder_of(family)
     embedder = SentenceTransformer(folder, device="cpu")
-    pairs = Dataset.from_dict({"anchor": ["a cat", "a film", "the mat", "bad"], "positive": ["the cat", "film", "a mat", "not good"]})
+    pairs = Dataset.from_dict(
+        {"anchor": ["a cat", "a film", "the mat", "bad"], "positive": ["the cat", "film", "a mat", "not good"]}
+    )
     settings = SentenceTransformerTrainingArguments(
         str(tmp_path / "run"), max_steps=2, per_device_train_batch_size=4, learning_rate=1e-2, use_cpu=True,
         save_strategy="no", report_to="none", disable_tqdm=True,

@@ -39,7 +39,11 @@ def test_optuna_searches_settings(family, trainer_of):
         return {"learning_rate": rate}
 
     best = trainer_of(family).hyperparameter_search(
-        space, n_trials=2, direction="minimize", backend="optuna", sampler=optuna.samplers.GridSampler({"learning_rate": rates})
+        space,
+        n_trials=2,
+        direction="minimize",
+        backend="optuna",
+        sampler=optuna.samplers.GridSampler({"learning_rate": rates}),
     )
     assert sorted(seen) == sorted(rates)
     assert best.hyperparameters["learning_rate"] in rates

@@ -92,7 +92,10 @@ def test_text_classification(family, padding_side, piped):
             torch.testing.assert_close(scores_by_label(entries), wanted, **EXACT)
     with torch.no_grad():
         wanted = model(**encoded(family, LONG, truncation=True)).logits[0].softmax(-1)
-    for cut in pipe([LONG, "x"], batch_size=2, truncation=True, top_k=None)[:1], [pipe(LONG, truncation=True, top_k=3)]:
+    for cut in (
+        pipe([LONG, "x"], batch_size=2, truncation=True, top_k=None)[:1],
+        [pipe(LONG, truncation=True, top_k=3)],
+    ):
         torch.testing.assert_close(scores_by_label(cut[0]), wanted, **EXACT)
 
 
@@ -159,7 +162,9 @@ def test_token_classification(family, padding_side, piped):
     grouped = [pipe(text, **settings) for text in TEXTS]
     assert all(grouped)
     for groups, alone in zip(pipe(TEXTS, batch_size=4, **settings), grouped, strict=True):
-        places = [[(group["entity_group"], group["start"], group["end"]) for group in each] for each in (groups, alone)]
+        places = [
+            [(group["entity_group"], group["start"], group["end"]) for group in each] for each in (groups, alone)
+        ]
         assert places[0] == places[1]
         assert [group["score"] for group in groups] == pytest.approx([group["score"] for group in alone], abs=1e-5)
 
@@ -168,7 +173,11 @@ def test_token_classification(family, padding_side, piped):
 def test_fill_mask(padding_side, piped):
     pipe, model = piped("fill-mask", ALBERT, padding_side)
     tokenizer = tokenizer_of(ALBERT)
-    texts = [f"{tokenizer.mask_token} cat", f"the cat {tokenizer.mask_token} on the mat .", f"a {tokenizer.mask_token}"]
+    texts = [
+        f"{tokenizer.mask_token} cat",
+        f"the cat {tokenizer.mask_token} on the mat .",
+        f"a {tokenizer.mask_token}",
+    ]
 
     def expected(text: str, **settings) -> dict[int, float]:
         inputs = encoded(ALBERT, text, **settings)
@@ -213,7 +222,9 @@ def test_text_generation(piped):
 
 def test_text_that_is_too_long_for_the_model_says_what_to_do(piped):
     pipe, _ = piped("text-classification", ALBERT)
-    with pytest.raises(ValueError, match=r"max_position_embeddings=64 tokens, got 110: cut the text \(truncation=True\)"):
+    with pytest.raises(
+        ValueError, match=r"max_position_embeddings=64 tokens, got 110: cut the text \(truncation=True\)"
+    ):
         pipe(LONG)
 
 

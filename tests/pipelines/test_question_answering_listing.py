@@ -13,7 +13,9 @@ QUESTION, TEXT = "who sat ?", "the cat sat on the mat in a film ."
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_best_span_of_the_text_is_found(family, capsys):
-    (code,) = (block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL) if "triu" in block)
+    (code,) = (
+        block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL) if "triu" in block
+    )
     code = code[code.index("inputs = ") :]
     model, tokenizer = model_class(family, "ForQuestionAnswering")(config_of(family)).eval(), tokenizer_of(family)
     with torch.no_grad():
