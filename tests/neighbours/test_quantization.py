@@ -40,5 +40,4 @@ def test_vectors_are_close_and_the_model_smaller(family, quantized):
         for texts in (["a"], ["the cat sat on it", "x", ""]):
             batch = tokenizer_of(family)(texts, padding=True, return_tensors="pt")
             expected, found = model(**batch).last_hidden_state, small(**batch).last_hidden_state
-            print(family, relative_error(found, expected))
             assert 0 < relative_error(found, expected) < 0.05
