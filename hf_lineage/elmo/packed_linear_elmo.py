@@ -34,6 +34,8 @@ def packed(linear: nn.Module, rows: int, times: int) -> Callable[[torch.Tensor],
     Returns:
         A function of `(rows, in_features)` vectors.
     """
+    if torch.compiler.is_compiling():
+        return linear  # the compiler packs by itself, and older ones cannot follow a weak dictionary
     if times < WORTHWHILE or not _can_be_packed(linear):
         _packed_weights.pop(linear, None)
         return linear
@@ -56,7 +58,7 @@ def _packed_weight(linear: nn.Linear, rows: int) -> torch.Tensor:
 
 
 def _can_be_packed(linear: nn.Module) -> bool:
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.jit.is_tracing() or not _has_onednn():
+    if torch.is_grad_enabled() or torch.jit.is_tracing() or not _has_onednn():
         return False
     # accelerate's hooks are a forward of the layer's own
     has_hooks = linear._forward_hooks or linear._forward_pre_hooks or "forward" in vars(linear)

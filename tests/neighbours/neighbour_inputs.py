@@ -6,8 +6,8 @@ import torch
 from tiny_families import ALBERT, ELMO, XLNET, config_of, model_class, tokenizer_of
 from transformers import BatchEncoding, PreTrainedModel
 
-# Earlier releases of torch cannot write the loop over an LSTM's steps to ONNX
-EXPORTS_LOOPS = tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) >= (2, 9)
+# Earlier releases cannot write the loop over an LSTM's steps to ONNX
+IS_RECENT_TORCH = tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) >= (2, 9)
 
 # Padded on the right, alone, in pairs, and longer than what the graphs are recorded from
 BATCHES = [

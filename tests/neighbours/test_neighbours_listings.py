@@ -1,12 +1,11 @@
 """The listings of docs/neighbours.md, each as a script in a folder with the models of the first."""
 
-import os
 import re
 import runpy
 from pathlib import Path
 
 import pytest
-from neighbour_inputs import EXPORTS_LOOPS
+from neighbour_inputs import IS_RECENT_TORCH
 
 PAGE = Path(__file__).parents[2] / "docs" / "neighbours.md"
 # What a section needs, and a file that is there when its listings have run
@@ -29,7 +28,6 @@ def sections() -> dict[str, list[str]]:
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HUB_OFFLINE", os.environ.get("HF_HUB_OFFLINE", "1"))
 
     def run_code(code: str) -> dict:
         Path("listing.py").write_text(code, encoding="utf-8")
@@ -48,7 +46,7 @@ def test_listings(heading, run):
     modules, written = SECTIONS[heading]
     for module in modules:
         pytest.importorskip(module, reason="needs the extras neighbours and tracking")
-    if "onnxscript" in modules and not EXPORTS_LOOPS:
+    if "onnxscript" in modules and not IS_RECENT_TORCH:
         pytest.skip("needs torch 2.9 or later")
     for code in sections()[""] + sections()[heading]:
         run(code)

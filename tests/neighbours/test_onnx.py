@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from neighbour_inputs import EXPORTS_LOOPS, batches_of, example_of, relative_error, wide_model
+from neighbour_inputs import IS_RECENT_TORCH, batches_of, example_of, relative_error, wide_model
 from tiny_families import ALBERT, FAMILIES
 
 pytest.importorskip("onnxscript", reason="needs the extra neighbours")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra neighbours")
 
-pytestmark = pytest.mark.skipif(not EXPORTS_LOOPS, reason="needs torch 2.9 or later")
+pytestmark = pytest.mark.skipif(not IS_RECENT_TORCH, reason="needs torch 2.9 or later")
 
 NAMES = ["input_ids", "attention_mask", "token_type_ids"]
 

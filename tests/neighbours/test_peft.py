@@ -14,11 +14,15 @@ from hf_lineage.auto import _register_lora_targets
 peft = pytest.importorskip("peft", reason="needs the extra neighbours")
 
 ADAPTED = {
-    ELMO: {f"{way}_layers.{n}.{part}_linear" for way in ("forward", "backward") for n in (0, 1) for part in
-           ("input", "recurrent")},
+    ELMO: {
+        f"{direction}_layers.{number}.{part}_linear"
+        for direction in ("forward", "backward")
+        for number in (0, 1)
+        for part in ("input", "recurrent")
+    },
     ALBERT: {"attention_blocks.0.query", "attention_blocks.0.value"},  # one block, which both layers share
-    XLNET: {f"layer.{n}.rel_attn.{part}" for n in (0, 1) for part in ("q", "v")},
-}  # fmt: skip
+    XLNET: {f"layer.{number}.rel_attn.{part}" for number in (0, 1) for part in ("q", "v")},
+}
 # besides "classifier", which PEFT trains by itself
 HEADS = {ELMO: ["scalar_mixes.0"], ALBERT: None, XLNET: ["sequence_summary", "logits_proj"]}
 

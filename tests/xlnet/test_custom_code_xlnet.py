@@ -73,4 +73,5 @@ def test_folder_with_code_loads_without_the_package(build, tmp_path):
 
 
 def test_the_list_of_files_is_complete():
-    assert {f"{name}_xlnet.py" for name in FILES} == {path.name for path in FOLDER.glob("*_xlnet.py")}
+    stays_behind = {"pipeline_xlnet.py"}
+    assert {f"{name}_xlnet.py" for name in FILES} == {path.name for path in FOLDER.glob("*_xlnet.py")} - stays_behind
