@@ -19,12 +19,14 @@ class Family:
         tokenizer: Module and name of the tokenizer class.
         modeling: Module of the model classes.
         models: Auto class -> model class.
+        lora_target_modules: The linear layers that PEFT's LoRA is to change where its configuration names none.
     """
 
     config: tuple[str, str]
     tokenizer: tuple[str, str]
     modeling: str
     models: dict[str, str] = field(default_factory=dict)
+    lora_target_modules: tuple[str, ...] = ()
 
 
 FAMILIES = {
@@ -40,6 +42,7 @@ FAMILIES = {
             "AutoModelForQuestionAnswering": "ElmoForQuestionAnswering",
             "AutoModelForMultipleChoice": "ElmoForMultipleChoice",
         },
+        lora_target_modules=("input_linear", "recurrent_linear"),
     ),
     "lineage_albert": Family(
         config=(".albert.configuration_albert", "LineageAlbertConfig"),
@@ -54,6 +57,7 @@ FAMILIES = {
             "AutoModelForQuestionAnswering": "LineageAlbertForQuestionAnswering",
             "AutoModelForMultipleChoice": "LineageAlbertForMultipleChoice",
         },
+        lora_target_modules=("query", "value"),
     ),
     "lineage_xlnet": Family(
         config=(".xlnet.configuration_xlnet", "LineageXLNetConfig"),
@@ -68,6 +72,7 @@ FAMILIES = {
             "AutoModelForQuestionAnswering": "LineageXLNetForQuestionAnsweringSimple",
             "AutoModelForMultipleChoice": "LineageXLNetForMultipleChoice",
         },
+        lora_target_modules=("q", "v"),
     ),
 }
 
@@ -83,8 +88,11 @@ _OTHER_NAMES = {
     "push_folder": ".hub.push",
 }
 
-# Tasks whose pipeline in transformers cannot read a family's inputs -> module and name of one that can
-PIPELINES = {"token-classification": (".elmo.pipeline_elmo", "ElmoTokenClassificationPipeline")}
+# Tasks whose pipeline in transformers does not suit a family's tokenizer -> module and name of one that does
+PIPELINES = {
+    "text-generation": (".xlnet.pipeline_xlnet", "LineageXLNetTextGenerationPipeline"),
+    "token-classification": (".elmo.pipeline_elmo", "ElmoTokenClassificationPipeline"),
+}
 
 
 def _public_names() -> dict[str, str]:
@@ -119,6 +127,7 @@ def register() -> None:
     _when_imported(f"{auto}.tokenization_auto", _register_tokenizers)
     _when_imported(f"{auto}.modeling_auto", _register_models)
     _when_imported("transformers.pipelines", _register_pipelines)
+    wrapt.register_post_import_hook(_register_lora_targets, "peft.utils.constants")
 
 
 def _when_imported(trigger: str, action: Callable[[], None]) -> None:
@@ -182,6 +191,13 @@ def _register_pipelines() -> None:
 
     for task, target in PIPELINES.items():
         PIPELINE_REGISTRY.supported_tasks[task]["impl"] = _load(*target)
+
+
+def _register_lora_targets(constants: ModuleType) -> None:
+    # what is there already is somebody's choice
+    targets = constants.TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
+    for model_type, family in FAMILIES.items():
+        targets.setdefault(model_type, list(family.lora_target_modules))
 
 
 __all__ = ["FAMILIES", "PIPELINES", "PUBLIC_NAMES", "Family", "register"]

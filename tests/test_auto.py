@@ -62,6 +62,7 @@ ORDERS = {
     "a model first": "from hf_lineage import ElmoModel",
     "the tokenizer first": "from hf_lineage import ElmoTokenizer; ElmoTokenizer()('a')",
     "the pipeline first": "from hf_lineage import ElmoTokenClassificationPipeline",
+    "the other pipeline first": "from hf_lineage import LineageXLNetTextGenerationPipeline",
     "reloaded": "import hf_lineage, importlib; importlib.reload(hf_lineage); from hf_lineage import ElmoModel",
     "reloaded with its table after use": """
 import hf_lineage, importlib

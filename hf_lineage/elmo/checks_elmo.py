@@ -1,10 +1,32 @@
 """What ELMo's models refuse to read, before any work is done on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
 
 import torch
 
 from .configuration_elmo import ElmoConfig
+
+
+def refuses_foreign_arguments(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a `forward` be called with arguments that ELMo has no use for, as long as they ask for nothing.
+
+    PEFT hands `inputs_embeds=None` and `output_attentions=None` to every model.
+
+    Raises:
+        ValueError: If such an argument asks for something.
+    """
+
+    @wraps(forward)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.pop("inputs_embeds", None) is not None:
+            raise ValueError("ELMo reads characters: give input_ids, there are no inputs_embeds")
+        if kwargs.pop("output_attentions", None):
+            raise ValueError("ELMo has no attention, so that output_attentions must be None or False")
+        return forward(self, *args, **kwargs)
+
+    return checked
 
 
 def check_input_ids(input_ids: torch.Tensor, config: ElmoConfig) -> None:
@@ -129,4 +151,5 @@ __all__ = [
     "check_states",
     "check_token_mask",
     "check_token_type_ids",
+    "refuses_foreign_arguments",
 ]

@@ -31,6 +31,7 @@ from .checks_elmo import (
     check_states,
     check_token_mask,
     check_token_type_ids,
+    refuses_foreign_arguments,
 )
 from .configuration_elmo import ElmoConfig
 from .heads_elmo import ElmoClassificationHead
@@ -208,6 +209,7 @@ class ElmoModel(ElmoPreTrainedModel):
         """Replaces the table that `get_input_embeddings` gives."""
         setattr(self.character_encoder, "embedding" if self.config.char_embedding_size else "word_embedding", value)
 
+    @refuses_foreign_arguments
     @can_return_tuple
     def forward(
         self,
@@ -584,6 +586,7 @@ class ElmoForSequenceClassification(ElmoPreTrainedModel):
         self.classifier = ElmoClassificationHead(config, config.num_labels, config.task_feature_size)
         self.post_init()
 
+    @refuses_foreign_arguments
     @can_return_tuple
     def forward(
         self,
@@ -631,6 +634,7 @@ class ElmoForTokenClassification(ElmoPreTrainedModel):
         self.classifier = nn.Linear(config.task_feature_size, config.num_labels)
         self.post_init()
 
+    @refuses_foreign_arguments
     @can_return_tuple
     def forward(
         self,
@@ -674,6 +678,7 @@ class ElmoForQuestionAnswering(ElmoPreTrainedModel):
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
+    @refuses_foreign_arguments
     @can_return_tuple
     def forward(
         self,

@@ -35,6 +35,8 @@ def packed(linear: nn.Module, rows: int, times: int) -> Callable[[torch.Tensor],
     Returns:
         A function of `(rows, in_features)` vectors.
     """
+    if torch.compiler.is_compiling():
+        return linear  # the compiler packs by itself, and older ones cannot follow a weak dictionary
     if times < WORTHWHILE or not _can_be_packed(linear):
         _packed_weights.pop(linear, None)
         return linear
@@ -58,13 +60,14 @@ def _packed_weight(linear: nn.Linear, rows: int) -> torch.Tensor:
 
 
 def _can_be_packed(linear: nn.Module) -> bool:
-    if torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.jit.is_tracing() or not _has_onednn():
+    if torch.is_grad_enabled() or torch.jit.is_tracing() or not _has_onednn():
         return False
     # accelerate's hooks are a forward of the layer's own
     has_hooks = linear._forward_hooks or linear._forward_pre_hooks or "forward" in vars(linear)
     if type(linear) is not nn.Linear or has_hooks or torch.is_autocast_enabled("cpu"):
         return False
-    if linear.weight.device.type != "cpu":
+    # torchao's quantized weights and shards of several processes are tensors of other classes, in a plain layer
+    if type(linear.weight) not in (nn.Parameter, torch.Tensor) or linear.weight.device.type != "cpu":
         return False
     return linear.weight.dtype == torch.float32 or (linear.weight.dtype == torch.bfloat16 and _has_bfloat16())
 

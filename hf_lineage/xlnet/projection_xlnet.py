@@ -33,7 +33,8 @@ def _is_plain(linear: nn.Module) -> bool:
     has_hooks = (
         linear._forward_hooks or linear._forward_pre_hooks or "forward" in vars(linear)
     )  # as accelerate has them
-    return type(linear) is nn.Linear and not has_hooks
+    # torchao's quantized weights and shards of several processes are tensors of other classes, in a plain layer
+    return type(linear) is nn.Linear and not has_hooks and type(linear.weight) in (nn.Parameter, torch.Tensor)
 
 
 __all__ = ["FEW", "project"]

@@ -441,6 +441,20 @@ def test_bfloat16(tiny, tokenizer):
     torch.testing.assert_close(half.float(), full, atol=0.1, rtol=0.1)
 
 
+@pytest.mark.parametrize(
+    "model_class", [ElmoModel, ElmoForSequenceClassification, ElmoForTokenClassification, ElmoForQuestionAnswering]
+)
+def test_arguments_that_elmo_has_no_use_for_must_ask_for_nothing(model_class, tiny, tokenizer):
+    model = model_class(tiny()).eval()
+    inputs = tokenizer(["a b"], return_tensors="pt")
+    found = model(**inputs, inputs_embeds=None, output_attentions=False)[0]
+    assert torch.equal(found, model(**inputs)[0])
+    with pytest.raises(ValueError, match="there are no inputs_embeds"):
+        model(inputs_embeds=torch.zeros(1, 2, 16))
+    with pytest.raises(ValueError, match="output_attentions must be None or False"):
+        model(**inputs, output_attentions=True)
+
+
 @pytest.mark.skipif(not hasattr(torch.compiler, "is_exporting"), reason="torch 2.6 cannot tell that it exports")
 def test_export_takes_any_batch_and_length(tiny, tokenizer):
     model = ElmoForSequenceClassification(tiny(num_hidden_layers=1)).eval()

@@ -105,6 +105,9 @@ def test_the_layer_itself_where_packing_does_not_help_or_hold(linear):
         assert packed(nn.Identity(), 3, 10) is not linear
         for other in (nn.Identity(), copy.deepcopy(linear).double(), copy.deepcopy(linear).to("meta")):
             assert packed(other, 3, 10) is other
+        quantized = copy.deepcopy(linear)
+        quantized.weight = nn.Parameter(linear.weight.detach().as_subclass(type("Quantized", (torch.Tensor,), {})))
+        assert packed(quantized, 3, 10) is quantized
         with torch.autocast("cpu", torch.bfloat16):
             assert packed(linear, 3, 10) is linear
         handle = linear.register_forward_hook(lambda *_: None)

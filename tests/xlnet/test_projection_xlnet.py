@@ -65,3 +65,11 @@ def test_hooks_and_what_replaces_a_layer_are_called(linear):
         handle.remove()
         linear.forward = lambda values: values
         assert project(linear, values) is values
+
+
+def test_weights_of_other_classes_are_left_to_the_layer(linear, is_called):
+    kind = type("Quantized", (torch.Tensor,), {})
+    linear.weight = nn.Parameter(linear.weight.detach().as_subclass(kind))
+    with torch.no_grad():
+        project(linear, torch.randn(2, 24))
+    assert is_called
