@@ -1,0 +1,117 @@
+"""Links within the repository lead somewhere, and what the text names is there."""
+
+import ast
+import functools
+import importlib
+import re
+from itertools import product
+
+import pytest
+from docs_pages import LANGUAGES, PAGES, ROOT, code_spans, headings, links, tokens_of
+
+from hf_lineage import PUBLIC_NAMES
+
+# Pages that are written elsewhere and not here yet
+AWAITED = {"docs/model_cards.md", "docs/neighbours.md", "docs/pipelines.md", "docs/publishing.md"}
+
+FOLDERS = ("hf_lineage", "benchmarks", "tokenizer_training", "tests", "docs")
+FAMILIES = ("albert", "elmo", "xlnet")
+OUR_CLASS = re.compile(r"(Elmo|LineageAlbert|LineageXLNet)[A-Z]\w*")
+DOTTED_NAME = re.compile(rf"({'|'.join(FOLDERS[:3])})(\.\w+)+")
+
+
+def targets(page: str) -> list[tuple[str, str]]:
+    """Page and anchor of each link that stays in the repository."""
+    found = []
+    for link in links(page):
+        if not re.match(r"[a-z]+:", link):
+            path, _, anchor = link.partition("#")
+            target = (ROOT / page).parent / path if path else ROOT / page
+            found.append((target.resolve().relative_to(ROOT).as_posix(), anchor))
+    return found
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CHANGELOG.md"])
+def test_links_lead_to_files_and_headings(page):
+    for target, anchor in targets(page):
+        if target in AWAITED:
+            continue
+        assert (ROOT / target).exists(), f"{page} links to {target}"
+        if anchor:
+            assert anchor in {heading.anchor for heading in headings(target)}, f"{page} links to {target}#{anchor}"
+
+
+def test_nothing_is_awaited_that_is_there():
+    assert not [page for page in AWAITED if (ROOT / page).exists()], "remove it from AWAITED"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_issues_have_the_number_that_is_said(page):
+    texts = re.findall(r"\[[^\]]*#(\d+)\]\(https://github\.com/[^/]+/[^/]+/(?:issues|pull)/(\d+)\)", _source(page))
+    assert all(said == number for said, number in texts)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_in_the_index(page):
+    if page.startswith("docs/") and page != "docs/README.md":
+        assert page in {target for target, _ in targets("docs/README.md")}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_in_the_text_exist(page):
+    for span in code_spans(page):
+        if not re.fullmatch(rf"({'|'.join(FOLDERS)})/[\w./<>-]*", span):
+            continue
+        for family in FAMILIES if "<family>" in span else ("",):
+            path = ROOT / span.replace("<family>", family)
+            assert path.exists(), f"{page} names {span}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_in_the_text_exist(page):
+    for span in code_spans(page):
+        name = span.removesuffix("()").removesuffix("(…)")
+        if DOTTED_NAME.fullmatch(name):
+            assert _resolves(name), f"{page} names {span}"
+        elif OUR_CLASS.fullmatch(name):
+            assert name in PUBLIC_NAMES or name in _classes(), f"{page} names {span}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_in_a_language_that_is_tested(page):
+    assert {token.info for token in tokens_of(page) if token.type == "fence"} <= LANGUAGES
+    assert not [token for token in tokens_of(page) if token.type == "code_block"], "indented blocks have no language"
+
+
+def _source(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def _resolves(name: str) -> bool:
+    module, attribute = name, []
+    while True:
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError:
+            module, _, last = module.rpartition(".")
+            attribute.insert(0, last)
+            if not module:
+                return False
+        else:
+            break
+    for part in attribute:
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
+
+
+@functools.cache
+def _classes() -> set[str]:
+    """Names of all classes of the package."""
+    return {
+        node.name
+        for folder, path in product(FOLDERS[:1], (ROOT / "hf_lineage").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
