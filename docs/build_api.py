@@ -24,7 +24,7 @@ def build_api(output: Path, name: str = "hf_lineage") -> None:
     Raises:
         RuntimeError: If a module cannot be imported, since what it imports is not installed.
     """
-    _show_what_is_lazy()
+    show_what_is_lazy()
     pdoc.render.configure(docformat="google", show_source=False, footer_text=f"hf-lineage {hf_lineage.__version__}")
     with warnings.catch_warnings():
         # annotations that classes inherit name what only their own modules import
@@ -33,7 +33,7 @@ def build_api(output: Path, name: str = "hf_lineage") -> None:
         pdoc.pdoc(name, output_directory=output)
 
 
-def _show_what_is_lazy() -> None:
+def show_what_is_lazy() -> None:
     """Puts into the package what pdoc looks for in its dictionary: public names, and the modules in it."""
     for name in hf_lineage.PUBLIC_NAMES:
         vars(hf_lineage)[name] = getattr(hf_lineage, name)

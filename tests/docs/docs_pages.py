@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -15,6 +16,7 @@ PAGES = [
     for path in (*ROOT.glob("*.md"), *sorted(ROOT.glob("docs/*.md")))
     if path.name != "CHANGELOG.md"
 ]
+FAMILIES = ("albert", "elmo", "xlnet")
 # What a block may be written in, so that none escapes its test by its name; text and math are not run
 LANGUAGES = {"python", "bash", "yaml", "text", "math"}
 
@@ -88,8 +90,7 @@ def links(page: str) -> list[str]:
 def headings(page: str) -> list[Heading]:
     found: list[Heading] = []
     taken: dict[str, int] = {}
-    tokens = tokens_of(page)
-    for token, content in zip(tokens, tokens[1:], strict=False):
+    for token, content in pairwise(tokens_of(page)):
         if token.type != "heading_open":
             continue
         text = "".join(child.content for child in content.children or ())
@@ -102,7 +103,7 @@ def headings(page: str) -> list[Heading]:
 def table_rows(page: str) -> list[list[Token]]:
     """Rows of all tables of a page, as the content of their cells."""
     rows: list[list[Token]] = []
-    for token, content in zip(tokens_of(page), tokens_of(page)[1:], strict=False):
+    for token, content in pairwise(tokens_of(page)):
         if token.type == "tr_open":
             rows.append([])
         elif token.type in ("th_open", "td_open"):

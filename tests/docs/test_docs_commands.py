@@ -15,9 +15,7 @@ from docs_commands import (
 from docs_pages import PAGES, Block, blocks, code_spans
 
 BASH = blocks("bash")
-SPANS = [
-    (page, span) for page in PAGES for span in code_spans(page) if " " in span and span.split()[0] in PROGRAMS
-]
+SPANS = [(page, span) for page in PAGES for span in code_spans(page) if " " in span and span.split()[0] in PROGRAMS]
 
 
 def test_there_are_commands():

@@ -4,10 +4,9 @@ import ast
 import functools
 import importlib
 import re
-from itertools import product
 
 import pytest
-from docs_pages import LANGUAGES, PAGES, ROOT, code_spans, headings, links, tokens_of
+from docs_pages import FAMILIES, LANGUAGES, PAGES, ROOT, code_spans, headings, links, tokens_of
 
 from hf_lineage import PUBLIC_NAMES
 
@@ -15,7 +14,6 @@ from hf_lineage import PUBLIC_NAMES
 AWAITED = {"docs/model_cards.md", "docs/neighbours.md", "docs/pipelines.md", "docs/publishing.md"}
 
 FOLDERS = ("hf_lineage", "benchmarks", "tokenizer_training", "tests", "docs")
-FAMILIES = ("albert", "elmo", "xlnet")
 OUR_CLASS = re.compile(r"(Elmo|LineageAlbert|LineageXLNet)[A-Z]\w*")
 DOTTED_NAME = re.compile(rf"({'|'.join(FOLDERS[:3])})(\.\w+)+")
 
@@ -111,7 +109,7 @@ def _classes() -> set[str]:
     """Names of all classes of the package."""
     return {
         node.name
-        for folder, path in product(FOLDERS[:1], (ROOT / "hf_lineage").rglob("*.py"))
+        for path in (ROOT / "hf_lineage").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
     }

@@ -18,9 +18,7 @@ ALONE = {
     "docs/albert.md": ("padding_free",),
     "docs/fine_tuning.md": ("DataCollatorForTokenClassification",),
 }
-LISTINGS = [
-    block for block in blocks("python") if not any(words in block.code for words in ALONE.get(block.page, ()))
-]
+LISTINGS = [block for block in blocks("python") if not any(words in block.code for words in ALONE.get(block.page, ()))]
 
 
 @pytest.fixture
