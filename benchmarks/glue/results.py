@@ -75,8 +75,8 @@ def describe_run(
         "arguments": {name: value for part in arguments for name, value in dataclasses.asdict(part).items()},
         "command": sys.orig_argv,
         "versions": package_versions(),
-        "git": _git_state(),
-        "platform": _describe_platform(accelerator),
+        "git": git_state(),
+        "platform": describe_platform(accelerator),
         "model_config": json.loads(fine_tuned.config.to_json_string(use_diff=False)),
     }
 
@@ -121,7 +121,7 @@ def package_versions() -> dict[str, str]:
     return {"hf_lineage": hf_lineage.__version__, "python": platform.python_version(), **packages}
 
 
-def _git_state() -> dict[str, Any]:
+def git_state() -> dict[str, Any]:
     """Return the checkout's commit and whether files differ from it; both `None` outside a checkout."""
 
     def git(*arguments: str) -> str | None:
@@ -136,7 +136,8 @@ def _git_state() -> dict[str, Any]:
     return {"commit": git("rev-parse", "HEAD"), "has_changes": None if status is None else bool(status)}
 
 
-def _describe_platform(accelerator: Accelerator) -> dict[str, Any]:
+def describe_platform(accelerator: Accelerator) -> dict[str, Any]:
+    """Return what a run's times depend on."""
     is_cuda = accelerator.device.type == "cuda"
     return {
         "system": platform.platform(),

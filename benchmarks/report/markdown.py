@@ -29,7 +29,7 @@ def render_markdown(collected: Collected, with_details: bool = True) -> str:
         *map(measurement_tables.speed_table, collected.speed),
         *map(measurement_tables.memory_table, collected.memory),
     ]
-    parts += [_render(table) for table in found]
+    parts += [render_table(table) for table in found]
     return "\n\n".join(parts) + "\n"
 
 
@@ -38,11 +38,12 @@ def _suite_parts(rows: list[Row], with_details: bool) -> list[str]:
     if with_details:
         found = [tables.overview_table(rows), tables.published_table(rows), *found]
         found += [cost_tables.costs_table(rows), cost_tables.provenance_table(rows)]
-    parts = [_render(table) for table in found if table is not None]
+    parts = [render_table(table) for table in found if table is not None]
     return [*parts, *_command_parts(rows)] if with_details else parts
 
 
-def _render(table: Table) -> str:
+def render_table(table: Table) -> str:
+    """Render a table with its title and its notes."""
     lines = [f"### {_escape(table.title)}", "", *_align(table)]
     if table.notes:
         lines += ["", *map(_escape, table.notes)]

@@ -6,10 +6,11 @@ other (the shape of AllenNLP's `elmo.py`, `elmo_lstm.py` and `lstm_cell_with_pro
 model and no dropout.
 """
 
+import copy
 import math
 import random
 import string
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -17,13 +18,18 @@ from typing import Any
 
 import torch
 
-from benchmarks.speed.cases import Case, Workload, largest_difference
+from benchmarks.speed.cases import Case, Workload, largest_difference, relative_difference
 from hf_lineage import ElmoConfig, ElmoModel, ElmoTokenizer
 from hf_lineage.elmo.lstm_elmo import ElmoLstmLayer
 from hf_lineage.elmo.packing_elmo import pack
 
 # Single-precision sums in another order
 TOLERANCE = 1e-5
+# Of the largest number; bfloat16 has 8 bits
+HALF_PRECISION_TOLERANCE = 2e-2
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+Difference = Callable[[torch.Tensor, torch.Tensor], float]
 
 
 @dataclass(frozen=True)
@@ -67,40 +73,67 @@ def cases(sizes: Sizes = Sizes()) -> list[Case]:
             wanted=2.6,
             tolerance=TOLERANCE,
             build=partial(_embedding, sizes),
-        )
+        ),
+        Case(
+            name="embedding-bf16",
+            description=f"the same in bfloat16: all layers of {shape}",
+            baseline="ElmoModel in float32",
+            candidate="ElmoModel in bfloat16",
+            wanted=None,
+            tolerance=HALF_PRECISION_TOLERANCE,
+            build=partial(_half_precision, sizes),
+        ),
     ]
 
 
-def _embedding(sizes: Sizes) -> Workload:
+def _model(sizes: Sizes) -> ElmoModel:
     torch.manual_seed(0)
     config = ElmoConfig(
         char_cnn_filters=[list(filters) for filters in sizes.char_cnn_filters],
         lstm_hidden_size=sizes.lstm_hidden_size,
         hidden_size=sizes.hidden_size,
     )
-    model = ElmoModel(config).eval()
-    tokenizer, texts = ElmoTokenizer(), _texts(sizes)
-    batches = [tokenizer(batch, is_split_into_words=True, return_tensors="pt")["input_ids"] for batch in texts]
+    return ElmoModel(config).eval()
 
-    @torch.no_grad()
-    def candidate(input_ids: torch.Tensor) -> torch.Tensor:
-        return torch.stack(model(input_ids, output_hidden_states=True).hidden_states)
+
+@torch.no_grad()
+def _layers(model: ElmoModel, input_ids: torch.Tensor) -> torch.Tensor:
+    return torch.stack(model(input_ids, output_hidden_states=True).hidden_states)
+
+
+def _workload(sizes: Sizes, baseline: Function, candidate: Function, difference: Difference) -> Workload:
+    tokenizer, texts = ElmoTokenizer(), _texts(sizes)
+    return Workload(
+        baseline,
+        candidate,
+        [tokenizer(batch, is_split_into_words=True, return_tensors="pt")["input_ids"] for batch in texts],
+        lambda value: {"layers": difference(candidate(value), baseline(value))},
+        {
+            "words": sizes.batch_size * sizes.num_words,
+            "distinct_words": sum(len({*chain(*batch)}) for batch in texts) / len(texts),
+        },
+    )
+
+
+def _embedding(sizes: Sizes) -> Workload:
+    model = _model(sizes)
 
     @torch.no_grad()
     def baseline(input_ids: torch.Tensor) -> torch.Tensor:
         character_ids = pack(input_ids, None, None, add_sentence_boundaries=True, separate=False).character_ids
         return naive_layers(model, character_ids)[:, :, 1:-1]
 
-    return Workload(
-        baseline,
-        candidate,
-        batches,
-        lambda value: {"layers": largest_difference(candidate(value), baseline(value))},
-        {
-            "words": sizes.batch_size * sizes.num_words,
-            "distinct_words": sum(len({*chain(*batch)}) for batch in texts) / len(texts),
-        },
-    )
+    return _workload(sizes, baseline, partial(_layers, model), largest_difference)
+
+
+def _half_precision(sizes: Sizes) -> Workload:
+    model = _model(sizes)
+    half = copy.deepcopy(model).to(torch.bfloat16)
+
+    def difference(actual: torch.Tensor, expected: torch.Tensor) -> float:
+        return relative_difference({"layers": actual.float()}, {"layers": expected})
+
+    return _workload(sizes, partial(_layers, model), partial(_layers, half), difference)
 
 
 def _texts(sizes: Sizes) -> list[list[list[str]]]:

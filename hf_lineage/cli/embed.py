@@ -35,6 +35,10 @@ def embed(
     vocabulary_cache: Annotated[Path | None, typer.Option(help="File of `hf-lineage elmo-cache`.")] = None,
     vocabulary: Annotated[Path | None, typer.Option(help="The words of that file, if it lacks them.")] = None,
     device: Annotated[str | None, typer.Option(help="Where to compute; by default a GPU if there is one.")] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(help="Compute in float32, bfloat16 or float16; by default in what the weights are saved in."),
+    ] = None,
     forget_sentences: Annotated[bool, typer.Option(help="Write the vectors without the sentences.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace an output, finished or not.")] = False,
 ) -> None:
@@ -57,6 +61,7 @@ def embed(
         cache_size,
         vocabulary_cache,
         vocabulary,
+        dtype,
     )
     with _progress("embed", "tokens") as progress:
         task = progress.add_task("embed", total=None)

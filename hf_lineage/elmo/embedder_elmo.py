@@ -88,9 +88,15 @@ class ElmoEmbedder:
         self.word_vectors = WordVectors(model.character_encoder, tokenizer, cache_size, vocabulary)
 
     @classmethod
-    def from_pretrained(cls, name_or_path: StrPath, **arguments) -> "ElmoEmbedder":
-        """Loads model and tokenizer from a folder or the Hub; further arguments as in the class."""
-        model = ElmoModel.from_pretrained(name_or_path)
+    def from_pretrained(cls, name_or_path: StrPath, dtype: torch.dtype | None = None, **arguments) -> "ElmoEmbedder":
+        """Loads model and tokenizer from a folder or the Hub.
+
+        Args:
+            name_or_path: Folder or Hub name.
+            dtype: What to compute in, such as `torch.bfloat16`; `None` for what the weights are saved in.
+            arguments: As in the class.
+        """
+        model = ElmoModel.from_pretrained(name_or_path, dtype=dtype or "auto")
         return cls(model, ElmoTokenizer.from_pretrained(name_or_path), **arguments)
 
     @classmethod

@@ -50,10 +50,12 @@ class ElmoLstmLayer(GradientCheckpointingLayer):
             after each sequence's own last step.
         """
         hidden, cell = state.split([inputs.shape[-1], state.shape[-1] - inputs.shape[-1]], -1)
+        # a sum over all steps, which half precision would round at each
+        cell = cell.to(torch.promote_types(cell.dtype, torch.float32))
         steps = inputs.transpose(0, 1)
-        outputs, cells = (self._scanned if _is_exporting() else self._unrolled)(steps, hidden, cell)
-        state = torch.cat([_take_step(outputs, lengths), _take_step(cells, lengths)], -1)
-        return outputs[:, 1:], state
+        outputs, cells = (self._scanned if _is_exporting() else self._unrolled)(steps, hidden.to(inputs.dtype), cell)
+        final_state = torch.cat([_take_step(outputs, lengths), _take_step(cells, lengths)], -1)
+        return outputs[:, 1:], final_state.to(state.dtype)
 
     def _unrolled(
         self, inputs: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor
@@ -96,10 +98,10 @@ class ElmoLstmLayer(GradientCheckpointingLayer):
     def _step(
         self, gates: torch.Tensor, cell: torch.Tensor, projection: Callable[[torch.Tensor], torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        input_gate, forget_gate, candidate, output_gate = gates.chunk(4, -1)
+        input_gate, forget_gate, candidate, output_gate = gates.to(cell.dtype).chunk(4, -1)
         cell = torch.sigmoid(forget_gate + self.forget_bias) * cell
         cell = _bounded(torch.addcmul(cell, torch.sigmoid(input_gate), torch.tanh(candidate)), self.cell_clip)
-        hidden = projection(torch.sigmoid(output_gate) * torch.tanh(cell))
+        hidden = projection((torch.sigmoid(output_gate) * torch.tanh(cell)).to(self.recurrent_linear.weight.dtype))
         return _bounded(hidden, self.proj_clip), cell
 
 

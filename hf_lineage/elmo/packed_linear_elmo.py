@@ -5,6 +5,7 @@ that once for all steps; torch's own layers do it anew at each.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import torch
@@ -26,8 +27,8 @@ def packed(linear: nn.Module, rows: int, times: int) -> Callable[[torch.Tensor],
     The sums are taken in another order than by the layer: vectors differ by some 1e-6.
 
     Args:
-        linear: The layer; only `nn.Linear` itself without hooks has its weights packed, and only for float32 on a CPU
-            without gradients.
+        linear: The layer; only `nn.Linear` itself without hooks has its weights packed, and only on a CPU without
+            gradients, for float32 and, where the CPU has instructions for it, bfloat16.
         rows: How many vectors there are at a time.
         times: How often it is applied.
 
@@ -47,7 +48,8 @@ def _packed_weight(linear: nn.Linear, rows: int) -> torch.Tensor:
     if weight.is_inference():  # its changes are not counted
         return torch.ops.mkldnn._reorder_linear_weight(weight, rows)
     # The sum tells of changes by way of `weight.data`, which are not counted either
-    state = (rows, weight.data_ptr(), linear.weight._version, weight.sum().item())
+    checksum = weight.sum(dtype=torch.float32).item()
+    state = (rows, weight.data_ptr(), linear.weight._version, checksum)
     kept_state, kept = _packed_weights.get(linear, (None, None))
     if kept is None or kept_state != state:
         kept = torch.ops.mkldnn._reorder_linear_weight(weight, rows)
@@ -62,13 +64,21 @@ def _can_be_packed(linear: nn.Module) -> bool:
     has_hooks = linear._forward_hooks or linear._forward_pre_hooks or "forward" in vars(linear)
     if type(linear) is not nn.Linear or has_hooks or torch.is_autocast_enabled("cpu"):
         return False
-    return linear.weight.device.type == "cpu" and linear.weight.dtype == torch.float32
+    if linear.weight.device.type != "cpu":
+        return False
+    return linear.weight.dtype == torch.float32 or (linear.weight.dtype == torch.bfloat16 and _has_bfloat16())
 
 
 def _has_onednn() -> bool:
     """Whether torch was built with oneDNN and has the two operators, which its own compiler uses."""
     names = ("_reorder_linear_weight", "_linear_pointwise")
     return torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, name) for name in names)
+
+
+@lru_cache(maxsize=1)
+def _has_bfloat16() -> bool:
+    """Whether oneDNN multiplies matrices of bfloat16 on this CPU."""
+    return hasattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported") and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def _flops(values: torch.Size, weight: torch.Size, *_: object, out_shape: torch.Size, **__: object) -> int:

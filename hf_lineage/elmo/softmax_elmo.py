@@ -34,7 +34,9 @@ def word_logits(softmax: WordSoftmax, hidden_states: torch.Tensor) -> torch.Tens
     """Logits `(..., vocab_size)` of all words; those of an adaptive softmax are log-probabilities."""
     if isinstance(softmax, nn.Linear):
         return softmax(hidden_states)
-    return softmax.log_prob(hidden_states.flatten(0, -2)).unflatten(0, hidden_states.shape[:-1])
+    with torch.autocast(hidden_states.device.type, enabled=False):
+        rows = hidden_states.flatten(0, -2).to(softmax.head.weight.dtype)
+        return softmax.log_prob(rows).unflatten(0, hidden_states.shape[:-1])
 
 
 def word_losses(
@@ -60,7 +62,9 @@ def word_losses(
         if isinstance(softmax, nn.Linear):
             losses.append(nn.functional.cross_entropy(softmax(some).float(), some_labels, reduction="none"))
         else:
-            losses.append(-softmax(some, some_labels).output.float())
+            # torch's adaptive softmax puts what each cluster gives into one tensor, and autocast gives several dtypes
+            with torch.autocast(some.device.type, enabled=False):
+                losses.append(-softmax(some.to(softmax.head.weight.dtype), some_labels).output.float())
     return torch.cat(losses)
 
 

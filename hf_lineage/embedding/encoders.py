@@ -16,6 +16,7 @@ from .run import Encoder
 from .subwords import Piece, SubwordReader, load_tokenizer
 
 POOLINGS = ("mean", "first")
+DTYPES = ("float32", "bfloat16", "float16")
 _NO_LIMIT = 1 << 30
 _UNUSED_WEIGHTS = ("pooler", "scalar_mixes")  # no layer depends on these
 
@@ -118,6 +119,7 @@ def load_encoder(
     cache_size: int = 32768,
     vocabulary_cache: str | os.PathLike | None = None,
     vocab_file: str | os.PathLike | None = None,
+    dtype: str | None = None,
 ) -> Encoder:
     """Loads a model of this package or of transformers.
 
@@ -130,17 +132,21 @@ def load_encoder(
         cache_size: See `ElmoEmbedder`; other models have no use for it.
         vocabulary_cache: See `ElmoEmbedder`.
         vocab_file: See `ElmoEmbedder`.
+        dtype: What to compute in, one of `DTYPES`; `None` for what the weights are saved in. Vectors are returned in
+            float32 in any case.
 
     Raises:
         ValueError: If weights that the vectors depend on are not there, or an argument does not fit the model.
     """
     check_layers(layers)
+    if dtype is not None and dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
     config = AutoConfig.from_pretrained(name_or_path)
     is_elmo = config.model_type == "elmo"
     if not is_elmo and (vocabulary_cache is not None or vocab_file is not None):
         raise ValueError(f"only ELMo has a vocabulary cache; {name_or_path} is of the type {config.model_type!r}")
     model_class = ElmoModel if is_elmo else AutoModel
-    model, loading = model_class.from_pretrained(name_or_path, output_loading_info=True)
+    model, loading = model_class.from_pretrained(name_or_path, dtype=dtype or "auto", output_loading_info=True)
     missing = [name for name in sorted(loading["missing_keys"]) if not name.startswith(_UNUSED_WEIGHTS)]
     if missing:
         raise ValueError(f"{name_or_path} lacks weights, so its vectors would be random: {', '.join(missing[:3])} ...")
@@ -182,4 +188,4 @@ def _longest_input(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -
     return limit if limit < _NO_LIMIT else None
 
 
-__all__ = ["POOLINGS", "ElmoEncoder", "TransformersEncoder", "load_encoder", "weights_digest"]
+__all__ = ["DTYPES", "POOLINGS", "ElmoEncoder", "TransformersEncoder", "load_encoder", "weights_digest"]

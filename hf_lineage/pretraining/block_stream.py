@@ -31,12 +31,14 @@ class Block:
         documents (`list[Document]`): The documents, in order; may be empty.
         neighbour (`Callable`): Reads a document that is not in the block, the nearest before it where there is one;
             gives `None` only if the corpus has no other.
+        piece (`int`): Which piece of the block this is, where it is read in several.
     """
 
     source: int
     index: int
     documents: list[Document]
     neighbour: Callable[[], Document | None]
+    piece: int = 0
 
 
 ExampleMaker = Callable[[Block, np.random.Generator], list[dict[str, Any]]]
@@ -140,8 +142,8 @@ class BlockExamples(ExamplesIterable):
         return self
 
     def block_generator(self, block: Block) -> np.random.Generator:
-        """Draws what is made of a block."""
-        return self._generator(_BLOCK, block.source, block.index)
+        """Draws what is made of a block, or of a piece of one."""
+        return self._generator(_BLOCK, block.source, block.index, *([block.piece] if block.piece else []))
 
     def _generator(self, purpose: int, *identity: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, self.epoch_seed, purpose, *identity])

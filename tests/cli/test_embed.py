@@ -49,6 +49,14 @@ def test_a_vocabulary_cache_changes_nothing(folder):
     assert (folder / "plain.hdf5").read_bytes() == (folder / "cached.hdf5").read_bytes()
 
 
+def test_half_precision(folder):
+    for dtype in ("float32", "bfloat16"):
+        run("embed", "model", "in.txt", f"{dtype}.npy", "--dtype", dtype, "--device", "cpu")
+    exact, half = (np.load(folder / f"{dtype}.npy" / "vectors.npy") for dtype in ("float32", "bfloat16"))
+    assert exact.dtype == half.dtype == np.float32
+    assert 0 < np.linalg.norm(half - exact) < 0.02 * np.linalg.norm(exact)
+
+
 def test_progress_is_quiet_off_terminals(folder, capfd):
     run("embed", "model", "in.txt", "out.npy")
     assert capfd.readouterr().err == ""
@@ -61,6 +69,7 @@ def test_progress_is_quiet_off_terminals(folder, capfd):
         (["embed", "model", "in.txt", "out"], "out does not tell its format"),
         (["embed", "model", "in.txt", "out.hdf5", "--layers", "both"], "layers must be one of"),
         (["embed", "model", "in.txt", "out.hdf5", "--device", "abacus"], "no device 'abacus'"),
+        (["embed", "model", "in.txt", "out.hdf5", "--dtype", "int8"], "dtype must be one of float32, bfloat16"),
         (["embed", "./absent", "in.txt", "out.hdf5"], "no folder ./absent"),
         (["embed", "model", "in.txt", "in.txt", "--format", "npy"], "in.txt exists"),
         (["elmo-cache", "model", "vocab.txt", "cache.txt"], "must end in .hdf5, .h5, .safetensors"),

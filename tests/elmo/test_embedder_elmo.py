@@ -54,6 +54,19 @@ def test_vectors_are_those_of_the_model(model, model_outputs, layers, max_batch_
             np.testing.assert_allclose(vectors, expected.numpy(), atol=1e-6)
 
 
+@pytest.mark.parametrize("layers", ["all", "mix"])
+def test_half_precision_is_near(model, tmp_path, layers):
+    model.save_pretrained(tmp_path)
+    ElmoTokenizer().save_pretrained(tmp_path)
+    half = ElmoEmbedder.from_pretrained(tmp_path, dtype=torch.bfloat16, layers=layers)
+    assert half.model.dtype == torch.bfloat16
+    exact = ElmoEmbedder.from_pretrained(tmp_path, layers=layers)
+    assert exact.model.dtype == torch.float32
+    for vectors, expected in zip(half.embed_batch(SENTENCES), exact.embed_batch(SENTENCES), strict=True):
+        assert vectors.dtype == np.float32
+        assert not vectors.size or 0 < np.linalg.norm(vectors - expected) < 0.02 * np.linalg.norm(expected)
+
+
 def test_a_sentence_alone_has_the_same_vectors_whatever_was_read_before(tiny):
     model = ElmoModel(tiny(stateful=True, keep_sentence_boundaries=True))
     embedder = ElmoEmbedder(model)

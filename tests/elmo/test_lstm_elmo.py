@@ -1,3 +1,6 @@
+import copy
+
+import pytest
 import torch
 
 from hf_lineage.elmo.lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
@@ -16,6 +19,25 @@ def test_autocast(tiny):
     with torch.autocast("cpu", torch.bfloat16):
         outputs = layer(*arguments)[0]
     torch.testing.assert_close(outputs.float(), layer(*arguments)[0], atol=0.05, rtol=0.05)
+
+
+@pytest.mark.parametrize("length", [4, 200])
+def test_half_precision_keeps_the_cell_in_full(tiny, length):
+    layer = ElmoLstmLayer(tiny(cell_clip=None, proj_clip=None))
+    half = copy.deepcopy(layer).to(torch.bfloat16)
+    inputs, state, lengths = torch.randn(8, length, 8), torch.randn(8, 20), torch.full((8,), length)
+    cells = []
+    half._step = lambda gates, cell, projection: (
+        cells.append(cell) or ElmoLstmLayer._step(half, gates, cell, projection)
+    )
+    with torch.no_grad():
+        expected, expected_state = layer(inputs, state, lengths)
+        outputs, final_state = half(inputs.bfloat16(), state.bfloat16(), lengths)
+    assert {cell.dtype for cell in cells} == {torch.float32}
+    assert (outputs.dtype, final_state.dtype) == (torch.bfloat16, torch.bfloat16)
+    error = (outputs.float() - expected).norm() / expected.norm()
+    assert error < 0.01
+    assert (final_state.float() - expected_state).norm() / expected_state.norm() < 0.01
 
 
 def test_directions_share_nothing(tiny):

@@ -37,6 +37,23 @@ def test_same_products(rows, bias):
     torch.testing.assert_close(apply(linear, values[:1]), linear(values[:1]))
 
 
+@pytest.mark.skipif(not packed_linear_elmo._has_bfloat16(), reason="this CPU does not multiply bfloat16")
+def test_same_products_in_half_precision(linear):
+    linear.to(torch.bfloat16)
+    values = torch.randn(3, 24, dtype=torch.bfloat16)
+    found = apply(linear, values)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found, linear(values))
+
+
+def test_half_precision_without_its_instructions_is_the_layer_s(linear, monkeypatch):
+    monkeypatch.setattr(packed_linear_elmo, "_has_bfloat16", lambda: False)
+    with torch.no_grad():
+        assert packed(linear, 3, WORTHWHILE) is not linear
+        linear.to(torch.bfloat16)
+        assert packed(linear, 3, WORTHWHILE) is linear
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -160,3 +160,34 @@ def test_training_samples_and_evaluation_does_not(tiny, tokenizer):
 def test_softmaxes_that_cannot_be(fields, message):
     with pytest.raises(ValueError, match=message):
         ElmoConfig(vocab_size=50, hidden_size=16, **fields)
+
+
+@pytest.mark.parametrize(
+    "softmax",
+    [{}, {"num_negative_samples": 10}, {"adaptive_softmax_cutoffs": [5, 20]}],
+    ids=["full", "sampled", "adaptive"],
+)
+def test_every_softmax_trains_in_bfloat16(softmax):
+    config = ElmoConfig(
+        vocab_size=60,
+        hidden_size=32,
+        lstm_hidden_size=24,
+        char_cnn_filters=[[1, 8], [2, 8]],
+        num_highway_layers=1,
+        **softmax,
+    )
+    model = ElmoForPreTraining(config).train()
+    ids = torch.randint(1, 250, (3, 7, config.max_characters_per_token))
+    labels = torch.randint(3, 60, (3, 7))
+
+    def loss_and_logits(enabled: bool):
+        torch.manual_seed(0)
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            return model(ids, labels=labels).loss, model.eval()(ids).forward_logits
+
+    (loss, logits), (expected, expected_logits) = loss_and_logits(True), loss_and_logits(False)
+    loss.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)
+    if "num_negative_samples" not in softmax:  # in training mode, only the first loss is estimated
+        torch.testing.assert_close(loss, expected, rtol=0.02, atol=0)
+    torch.testing.assert_close(logits.float(), expected_logits, rtol=0.05, atol=0.1)

@@ -11,16 +11,22 @@ TINY = elmo.Sizes(
 
 
 def test_both_sides_compute_the_same():
-    (case,) = elmo.cases(TINY)
+    case, _ = elmo.cases(TINY)
     result = run_case(case, num_pairs=2)
     assert case.wanted == 2.6
     assert result.differences["layers"] <= case.tolerance
     assert result.facts["distinct_words"] < result.facts["words"] == 15
 
 
+def test_half_precision_is_near_and_not_the_same():
+    _, case = elmo.cases(TINY)
+    result = run_case(case, num_pairs=2)
+    assert 1e-5 < result.differences["layers"] <= case.tolerance
+
+
 def test_another_computation_is_noticed(monkeypatch):
     monkeypatch.setattr(elmo, "naive_layers", lambda *arguments: torch.zeros(3, 3, 7, 16))
-    (case,) = elmo.cases(TINY)
+    case, _ = elmo.cases(TINY)
     with pytest.raises(ValueError, match="embedding"):
         run_case(case, num_pairs=1)
 
