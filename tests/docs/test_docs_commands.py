@@ -97,3 +97,16 @@ def test_commands_that_nothing_can_read_are_noticed():
     for command in ("rm -r x", "python -m pytest"):
         with pytest.raises(UnknownCommand):
             read_command(command.split())
+
+
+def test_commands_are_taken_apart():
+    code = 'a b \\\n  c | d  # e\n\nfor x in "" --f; do\n  g $x && h\ndone\ni\n'
+    assert commands_in(Block("", 0, "bash", code)) == [
+        ["a", "b", "c"],
+        ["d"],
+        ["g"],
+        ["h"],
+        ["g", "--f"],
+        ["h"],
+        ["i"],
+    ]

@@ -6,12 +6,10 @@ import importlib
 import re
 
 import pytest
-from docs_pages import FAMILIES, LANGUAGES, PAGES, ROOT, code_spans, headings, links, tokens_of
+from docs_pages import AWAITED, FAMILIES, LANGUAGES, PAGES, ROOT, code_spans, headings, links, tokens_of
 
 from hf_lineage import PUBLIC_NAMES
-
-# Pages that are written elsewhere and not here yet
-AWAITED = {"docs/model_cards.md", "docs/neighbours.md", "docs/pipelines.md", "docs/publishing.md"}
+from hf_lineage.cli import app as hf_lineage_app
 
 FOLDERS = ("hf_lineage", "benchmarks", "tokenizer_training", "tests", "docs")
 OUR_CLASS = re.compile(r"(Elmo|LineageAlbert|LineageXLNet)[A-Z]\w*")
@@ -40,7 +38,9 @@ def test_links_lead_to_files_and_headings(page):
 
 
 def test_nothing_is_awaited_that_is_there():
-    assert not [page for page in AWAITED if (ROOT / page).exists()], "remove it from AWAITED"
+    commands = {f"hf-lineage {command.name}" for command in hf_lineage_app.registered_commands}
+    there = [name for name in AWAITED if name in commands or (ROOT / name).exists()]
+    assert not there, "remove them from AWAITED"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -62,7 +62,7 @@ def test_paths_in_the_text_exist(page):
             continue
         for family in FAMILIES if "<family>" in span else ("",):
             path = ROOT / span.replace("<family>", family)
-            assert path.exists(), f"{page} names {span}"
+            assert span in AWAITED or path.exists(), f"{page} names {span}"
 
 
 @pytest.mark.parametrize("page", PAGES)
