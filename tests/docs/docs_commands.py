@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,7 +15,6 @@ import typer
 import yaml
 from accelerate.commands.launch import launch_command_parser
 from docs_pages import AWAITED, ROOT, Block
-from packaging.requirements import Requirement
 from torch.distributed.run import get_args_parser
 from transformers import HfArgumentParser
 
@@ -149,10 +149,8 @@ def _pip(words: list[str]) -> None:
     assert words[0] == "install"
     extras = _extras()
     for word in (word for word in words[1:] if not word.startswith("-")):
-        if word.startswith("."):
-            word = f"hf-lineage{word[1:]}"
-        requirement = Requirement(word)
-        if requirement.name == "hf-lineage" and (unknown := requirement.extras - extras):
+        wanted = re.fullmatch(r"(?:\.|hf-lineage)(?:\[([\w,]+)\])?", word)
+        if wanted and (unknown := {*(wanted[1] or "").split(",")} - {"", *extras}):
             raise ValueError(f"no extra {', '.join(sorted(unknown))}")
 
 

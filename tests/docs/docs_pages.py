@@ -23,6 +23,8 @@ AWAITED = {
     *(f"hf_lineage/{name}.py" for name in ("archives", "commands", "hdf5")),
     *(f"hf_lineage/hub/{name}.py" for name in "contents custom_code model_card push run_results shim usage".split()),
     *(f"hf_lineage/{family}/{name}_{family}.py" for family in FAMILIES for name in ("card", "loading")),
+    "hf_lineage/xlnet/pipeline_xlnet.py",
+    "tests/tiny_families.py",
     "hf-lineage card",
     "hf-lineage push",
 }
