@@ -4,15 +4,17 @@ import ast
 import functools
 import importlib
 import re
+from itertools import pairwise
 
 import pytest
-from docs_pages import AWAITED, FAMILIES, LANGUAGES, PAGES, ROOT, code_spans, headings, links, tokens_of
+from docs_pages import AWAITED, FAMILIES, LANGUAGES, PAGES, ROOT, code_spans, headings, inline, links, tokens_of
 
 from hf_lineage import PUBLIC_NAMES
 from hf_lineage.cli import app as hf_lineage_app
 
 FOLDERS = ("hf_lineage", "benchmarks", "tokenizer_training", "tests", "docs")
 OUR_CLASS = re.compile(r"(Elmo|LineageAlbert|LineageXLNet)[A-Z]\w*")
+ISSUE = re.compile(r"https://github\.com/[^/]+/[^/]+/(?:issues|pull)/(\d+)")
 DOTTED_NAME = re.compile(rf"({'|'.join(FOLDERS[:3])})(\.\w+)+")
 
 
@@ -45,8 +47,9 @@ def test_nothing_is_awaited_that_is_there():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_issues_have_the_number_that_is_said(page):
-    texts = re.findall(r"\[[^\]]*#(\d+)\]\(https://github\.com/[^/]+/[^/]+/(?:issues|pull)/(\d+)\)", _source(page))
-    assert all(said == number for said, number in texts)
+    for link, text in pairwise(inline(page)):
+        if link.type == "link_open" and (number := ISSUE.fullmatch(str(link.attrs["href"]))):
+            assert text.content.endswith(f"#{number[1]}")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -79,10 +82,6 @@ def test_names_in_the_text_exist(page):
 def test_every_block_is_in_a_language_that_is_tested(page):
     assert {token.info for token in tokens_of(page) if token.type == "fence"} <= LANGUAGES
     assert not [token for token in tokens_of(page) if token.type == "code_block"], "indented blocks have no language"
-
-
-def _source(page: str) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
 
 
 def _resolves(name: str) -> bool:
