@@ -1,10 +1,10 @@
-"""The tables of configuration fields are those of the classes."""
+"""The pages of the families have one outline, and their tables of fields are those of the classes."""
 
 import ast
 import re
 
 import pytest
-from docs_pages import spans_of, table_rows
+from docs_pages import headings, spans_of, table_rows
 
 from hf_lineage import ElmoConfig, LineageAlbertConfig, LineageXLNetConfig
 
@@ -35,3 +35,11 @@ def test_docstring_has_every_field(config_class):
         for name in re.findall(r"(\w+) \(", line)
     }
     assert set(fields(config_class)) <= documented
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_have_one_outline(page):
+    outline = ["Equations", "Configuration", "Differences from the original", "transformers", "Speed"]
+    found = [heading.text for heading in headings(f"docs/{page}.md") if heading.level == 2]
+    places = [max(place for place, text in enumerate(found) if part in text) for part in outline]
+    assert places == sorted(places)
