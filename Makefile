@@ -5,7 +5,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-upstream lint format types dist clean
+.PHONY: demo test test-upstream docs lint format types dist clean
 
 $(INSTALLED): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
@@ -21,6 +21,9 @@ test: $(INSTALLED)  ## every test, transformers' own suite included
 
 test-upstream: $(INSTALLED)  ## only transformers' own suite on our classes
 	$(BIN)/python -m pytest -n auto --dist worksteal -m upstream
+
+docs: $(INSTALLED)  ## the API reference from the docstrings, in build/api
+	$(BIN)/python -m docs.build_api
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
