@@ -46,10 +46,15 @@ def elmo(
         typer.Option(help="Words of the softmax, three special ones included. Default: all, up to 793,471."),
     ] = None,
     text_split: Annotated[str, typer.Option(help="'whitespace' for tokenized text, 'words' for plain.")] = "words",
+    word_input: Annotated[
+        bool, typer.Option("--word-input", help="The model reads these words too, in place of characters.")
+    ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Count words for the softmax of ELMo's language model."""
-    _, report = train_elmo_tokenizer(text, output, vocab_size, text_split=text_split, overwrite=overwrite)
+    _, report = train_elmo_tokenizer(
+        text, output, vocab_size, text_split=text_split, overwrite=overwrite, word_input=word_input
+    )
     _show(output, text, report)
 
 
