@@ -38,11 +38,14 @@ def elmo(
         typer.Option(help="Words of the softmax, three special ones included. Default: all, up to 793,471."),
     ] = None,
     text_split: Annotated[str, typer.Option(help="'whitespace' for tokenized text, 'words' for plain.")] = "words",
+    word_input: Annotated[
+        bool, typer.Option("--word-input", help="The model reads these words too, in place of characters.")
+    ] = False,
 ) -> None:
     """Count words for the softmax of ELMo's language model."""
     from .elmo import train_elmo_tokenizer
 
-    training.run(train_elmo_tokenizer, vocab_size=vocab_size, text_split=text_split)
+    training.run(train_elmo_tokenizer, vocab_size=vocab_size, text_split=text_split, word_input=word_input)
 
 
 @takes(training=training, pieces=pieces)

@@ -1,5 +1,6 @@
 """The word vocabulary of ELMo's softmax; its characters are bytes and need no training."""
 
+import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from hf_lineage import ElmoTokenizer
+from hf_lineage.elmo.word_input_elmo import numbered
 from hf_lineage.files import atomic_folder
 
 from .checks import check_filled, check_vocab_size
@@ -25,6 +27,7 @@ def train_elmo_tokenizer(
     text_split: str = "words",
     max_characters_per_token: int = 50,
     overwrite: bool = False,
+    word_input: bool = False,
 ) -> tuple[ElmoTokenizer, TokenizerReport]:
     """Counts the words of a text and saves a tokenizer with the most frequent ones as its word vocabulary.
 
@@ -38,6 +41,7 @@ def train_elmo_tokenizer(
         text_split: As in `ElmoTokenizer`.
         max_characters_per_token: As in `ElmoTokenizer`.
         overwrite: Whether a folder that exists may be replaced.
+        word_input: Whether the words are also those of the input, for models that read words (`word_vocab_size`).
 
     Returns:
         The tokenizer, and what it makes of the lines that the text keeps out of training; a token is a word there.
@@ -63,8 +67,16 @@ def train_elmo_tokenizer(
         with tempfile.TemporaryDirectory() as folder:
             vocab_file = Path(folder, "vocab.txt")
             vocab_file.write_text("".join(f"{word}\n" for word, _ in vocabulary), encoding="utf-8", newline="\n")
+            word_vocab_file = None
+            if word_input:
+                word_vocab_file = Path(folder, "word_vocab.json")
+                numbers = numbered(word for word, _ in vocabulary)
+                word_vocab_file.write_text(json.dumps(numbers), encoding="utf-8")
             tokenizer = ElmoTokenizer(
-                vocab_file, text_split=text_split, max_characters_per_token=max_characters_per_token
+                vocab_file,
+                word_vocab_file=word_vocab_file,
+                text_split=text_split,
+                max_characters_per_token=max_characters_per_token,
             )
         tokenizer.save_pretrained(saved)
         report = save_report(tokenizer, text, saved)

@@ -105,7 +105,10 @@ class ElmoConfig(PreTrainedConfig):
         pad_token_id (`int`, 0):
             The number that a padding token's row consists of.
         tie_word_embeddings (`bool`, defaults to `False`):
-            Must be `False`: the input is characters, the output is words.
+            Whether the pretraining softmax has the weights of the input's table of words, as bilm-tf's
+            `share_embedding_softmax`. Only for models that read words and no characters, with `word_embedding_size =
+            hidden_size / 2`, and whose input has the numbers of `input_numbers` (`softmax_elmo.py`), which
+            `python -m tokenizer_training elmo --word_input` gives.
 
     Raises:
         ValueError: If a field is out of range or contradicts another one.
@@ -272,13 +275,18 @@ class ElmoConfig(PreTrainedConfig):
             "pair_encoding": ("joint", "separate"),
             "scalar_mix_layer_norm": (None, "allennlp", "bilm"),
             "classifier_pooling": ("max", "mean", "last"),
-            "tie_word_embeddings": (False,),
             "bos_token_id": (0,),
             "eos_token_id": (1,),
             "unk_token_id": (2,),
             "pad_token_id": (0,),
         }
-        switches = ("use_skip_connections", "add_sentence_boundaries", "keep_sentence_boundaries", "stateful")
+        switches = (
+            "use_skip_connections",
+            "add_sentence_boundaries",
+            "keep_sentence_boundaries",
+            "stateful",
+            "tie_word_embeddings",
+        )
         choices.update(dict.fromkeys(switches, (True, False)))
         for name, allowed in choices.items():
             value = getattr(self, name)
@@ -331,6 +339,8 @@ class ElmoConfig(PreTrainedConfig):
             raise ValueError(
                 f"num_negative_samples must be below vocab_size={size}, got {self.num_negative_samples}; 0 takes all"
             )
+        if self.tie_word_embeddings:
+            self._check_tied()
         value = self.adaptive_softmax_div_value
         if not _is_number(value) or value < 1:
             raise ValueError(f"adaptive_softmax_div_value must be a number of at least 1, got {value!r}")
@@ -356,6 +366,21 @@ class ElmoConfig(PreTrainedConfig):
             raise ValueError(
                 f"the last of {len(cutoffs)} clusters of the softmax would have no width: hidden_size / 2 = "
                 f"{self.projection_size} is divided by adaptive_softmax_div_value={value} for each"
+            )
+
+    def _check_tied(self) -> None:
+        if self.char_embedding_size or self.word_embedding_size != self.projection_size:
+            raise ValueError(
+                "tie_word_embeddings needs a model that reads words and no characters, with word_embedding_size = "
+                f"hidden_size / 2 = {self.projection_size}, got True with char_embedding_size="
+                f"{self.char_embedding_size} and word_embedding_size={self.word_embedding_size}"
+            )
+        if self.adaptive_softmax_cutoffs is not None:
+            raise ValueError("an adaptive softmax has no weights to share: tie_word_embeddings must be False")
+        if self.vocab_size is not None and self.word_vocab_size != max(262, self.vocab_size + 6):
+            raise ValueError(
+                f"tie_word_embeddings=True needs word_vocab_size = vocab_size + 6, at least 262, got word_vocab_size="
+                f"{self.word_vocab_size} and vocab_size={self.vocab_size}"
             )
 
 

@@ -40,7 +40,7 @@ from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
 from .packing_elmo import PackedSequences, pack
 from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
 from .scoring_elmo import ElmoScores, score_sentences, top_words
-from .softmax_elmo import word_logits, word_losses, word_softmax
+from .softmax_elmo import ElmoTiedSoftmax, word_logits, word_losses, word_softmax
 from .task_features_elmo import ElmoTaskFeatures
 
 
@@ -148,7 +148,10 @@ class ElmoPreTrainedModel(PreTrainedModel):
         elif isinstance(module, ElmoCharacterEncoder):
             for embedding in (module.embedding, module.word_embedding):
                 if embedding is not None:
-                    init.uniform_(embedding.weight, -1.0, 1.0)
+                    if self.config.tie_word_embeddings:  # as a softmax, or its logits would begin too large
+                        init.normal_(embedding.weight, mean=0.0, std=embedding.embedding_dim**-0.5)
+                    else:
+                        init.uniform_(embedding.weight, -1.0, 1.0)
                     if not getattr(embedding.weight, "_is_hf_initialized", False):  # a slice would not know
                         init.zeros_(embedding.weight[0])
             if module.embedding is None:
@@ -160,6 +163,8 @@ class ElmoPreTrainedModel(PreTrainedModel):
                 else:
                     init.normal_(convolution.weight, mean=0.0, std=(width * width_of_character) ** -0.5)
                 init.zeros_(convolution.bias)
+        elif isinstance(module, ElmoTiedSoftmax):
+            init.zeros_(module.word_bias)  # the weights are the input's
         elif isinstance(module, ElmoHighway):
             _init_scaled(module.gate, bias=-2.0)
         elif isinstance(module, ElmoLstmLayer):
@@ -376,6 +381,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
     """The bidirectional language model with its softmax over words, shared by both directions."""
 
     _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [r"elmo\.scalar_mixes\."]
+    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.weight": "elmo.character_encoder.word_embedding.weight"}
 
     def __init__(self, config: ElmoConfig):
         super().__init__(config)
@@ -388,7 +394,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         self.post_init()
 
     def get_output_embeddings(self) -> nn.Linear | None:
-        """The softmax layer; `None` if it is adaptive."""
+        """The softmax layer; `None` if it is adaptive or has the weights of the input's table of words."""
         return self.lm_head if isinstance(self.lm_head, nn.Linear) else None
 
     def set_output_embeddings(self, value: nn.Linear) -> None:

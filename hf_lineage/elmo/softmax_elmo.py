@@ -1,4 +1,4 @@
-"""The softmax over words that the language model is trained with: full, sampled or adaptive.
+"""The softmax over words that the language model is trained with: full, sampled, adaptive, or shared with the input.
 
 Sampled: Jean et al. 2015 (https://arxiv.org/abs/1412.2007), with TensorFlow's choices (`sampled_softmax_loss`,
 `log_uniform_candidate_sampler`), which bilm-tf trained with. Adaptive: Grave et al. 2017
@@ -11,14 +11,67 @@ import torch
 from torch import nn
 
 from .configuration_elmo import ElmoConfig
+from .packing_elmo import BEGIN_OF_SENTENCE, END_OF_SENTENCE, PADDING
 
 _CHUNK = 1024  # positions whose logits over all words are held at once
 
-WordSoftmax = nn.Linear | nn.AdaptiveLogSoftmaxWithLoss
+_FIRST_WORD, _SECOND_PART = 2, 256  # behind the two boundaries; numbers from 257 on are special ones up to PADDING
+
+
+def input_numbers(word_ids: torch.Tensor) -> torch.Tensor:
+    """The number that a word of the softmax's vocabulary has in the input of a model that shares both.
+
+    Words are counted from 1, around the special numbers; the boundaries are those themselves.
+
+    Args:
+        word_ids: int64, 0 for the begin of sentence and 1 for its end.
+    """
+    shift = torch.where(word_ids < _SECOND_PART, 1, PADDING + 1 - _SECOND_PART)
+    return word_ids + torch.where(word_ids < _FIRST_WORD, BEGIN_OF_SENTENCE, shift)
+
+
+class ElmoTiedSoftmax(nn.Module):
+    """A softmax layer whose weights are those of the input's table of words (bilm-tf's `share_embedding_softmax`).
+
+    `weight` is that table, `(word_vocab_size, projection_size)`, in the order of the input's numbers. The biases,
+    `(vocab_size,)`, and what is returned are in the order of the vocabulary.
+
+    Args:
+        config: The configuration.
+        vocab_size: Words of the softmax.
+    """
+
+    def __init__(self, config: ElmoConfig, vocab_size: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(config.word_vocab_size, config.projection_size))
+        # not `bias`, which transformers would make as long as the table when it ties the weights
+        self.word_bias = nn.Parameter(torch.zeros(vocab_size))
+
+    @property
+    def num_words(self) -> int:
+        """Words of the softmax."""
+        return len(self.word_bias)
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        """Logits `(..., vocab_size)` of `(..., projection_size)` vectors."""
+        boundaries = self.weight[BEGIN_OF_SENTENCE : END_OF_SENTENCE + 1]
+        words = self.weight[_FIRST_WORD + 1 : _SECOND_PART + 1], self.weight[PADDING + 1 :]
+        weight = torch.cat([boundaries, *words])[: self.num_words]
+        return nn.functional.linear(hidden_states, weight, self.word_bias)
+
+    def of_words(self, word_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Weights `(words, projection_size)` and biases `(words,)` of some words of the vocabulary."""
+        return self.weight[input_numbers(word_ids)], self.word_bias[word_ids]
+
+
+LinearSoftmax = nn.Linear | ElmoTiedSoftmax
+WordSoftmax = LinearSoftmax | nn.AdaptiveLogSoftmaxWithLoss
 
 
 def word_softmax(config: ElmoConfig, vocab_size: int) -> WordSoftmax:
     """Makes the layer that a configuration asks for."""
+    if config.tie_word_embeddings:
+        return ElmoTiedSoftmax(config, vocab_size)
     if config.adaptive_softmax_cutoffs is None:
         return nn.Linear(config.projection_size, vocab_size)
     return nn.AdaptiveLogSoftmaxWithLoss(
@@ -32,7 +85,7 @@ def word_softmax(config: ElmoConfig, vocab_size: int) -> WordSoftmax:
 
 def word_logits(softmax: WordSoftmax, hidden_states: torch.Tensor) -> torch.Tensor:
     """Logits `(..., vocab_size)` of all words; those of an adaptive softmax are log-probabilities."""
-    if isinstance(softmax, nn.Linear):
+    if not isinstance(softmax, nn.AdaptiveLogSoftmaxWithLoss):
         return softmax(hidden_states)
     with torch.autocast(hidden_states.device.type, enabled=False):
         rows = hidden_states.flatten(0, -2).to(softmax.head.weight.dtype)
@@ -55,21 +108,21 @@ def word_losses(
     """
     if not len(labels):
         return hidden_states.float().sum(-1)  # zero, and still a part of the graph
-    if num_negative_samples and isinstance(softmax, nn.Linear):
+    if num_negative_samples and not isinstance(softmax, nn.AdaptiveLogSoftmaxWithLoss):
         return sampled_softmax_losses(softmax, hidden_states, labels, num_negative_samples)
     losses = []
     for some, some_labels in zip(hidden_states.split(_CHUNK), labels.split(_CHUNK), strict=True):
-        if isinstance(softmax, nn.Linear):
-            losses.append(nn.functional.cross_entropy(softmax(some).float(), some_labels, reduction="none"))
-        else:
-            # torch's adaptive softmax puts what each cluster gives into one tensor, and autocast gives several dtypes
+        if isinstance(softmax, nn.AdaptiveLogSoftmaxWithLoss):
+            # torch's puts what each cluster gives into one tensor, and autocast gives several dtypes
             with torch.autocast(some.device.type, enabled=False):
                 losses.append(-softmax(some.to(softmax.head.weight.dtype), some_labels).output.float())
+        else:
+            losses.append(nn.functional.cross_entropy(softmax(some).float(), some_labels, reduction="none"))
     return torch.cat(losses)
 
 
 def sampled_softmax_losses(
-    softmax: nn.Linear, hidden_states: torch.Tensor, labels: torch.Tensor, num_samples: int
+    softmax: LinearSoftmax, hidden_states: torch.Tensor, labels: torch.Tensor, num_samples: int
 ) -> torch.Tensor:
     """Estimates the cross-entropy from the label and a sample of words that all positions share.
 
@@ -88,11 +141,15 @@ def sampled_softmax_losses(
     Raises:
         ValueError: If so many different words cannot be sampled.
     """
-    sampled, tries = sample_log_uniform(num_samples, softmax.out_features, labels.device)
+    vocab_size = softmax.num_words if isinstance(softmax, ElmoTiedSoftmax) else softmax.out_features
+    sampled, tries = sample_log_uniform(num_samples, vocab_size, labels.device)
     words = torch.cat([labels, sampled])
-    weight, bias = softmax.weight[words], softmax.bias[words]
+    if isinstance(softmax, ElmoTiedSoftmax):
+        weight, bias = softmax.of_words(words)
+    else:
+        weight, bias = softmax.weight[words], softmax.bias[words]
     positions = len(labels)
-    correction = log_expected_counts(words, tries, softmax.out_features)
+    correction = log_expected_counts(words, tries, vocab_size)
     offset = bias.float() - correction
     true_logits = (hidden_states * weight[:positions]).sum(-1).float() + offset[:positions]
     sampled_logits = (hidden_states @ weight[positions:].T).float() + offset[positions:]
@@ -138,7 +195,9 @@ def log_expected_counts(words: torch.Tensor, tries: int, vocab_size: int) -> tor
 
 
 __all__ = [
+    "ElmoTiedSoftmax",
     "WordSoftmax",
+    "input_numbers",
     "log_expected_counts",
     "sample_log_uniform",
     "sampled_softmax_losses",

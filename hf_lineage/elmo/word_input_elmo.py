@@ -37,6 +37,11 @@ EMBEDDING = "embedding"
 SMALLEST_TABLE = max(RESERVED) + 1
 
 
+def numbered(entries: Iterable[str]) -> dict[str, int]:
+    """Numbers entries as `ElmoTokenizer` wants them: from 1, around padding and the special characters."""
+    return dict(zip(entries, (number for number in count(1) if number not in RESERVED), strict=False))
+
+
 def arranged(
     vocabulary: dict[str, int], table: torch.Tensor, entries: Iterable[str], special: dict[int, int]
 ) -> tuple[dict[str, int], torch.Tensor]:
@@ -51,8 +56,7 @@ def arranged(
     Returns:
         The number of each entry, and the vectors in the order of the numbers, 0 where there is none.
     """
-    free = (number for number in count(1) if number not in RESERVED)
-    numbers = dict(zip(entries, free, strict=False))
+    numbers = numbered(entries)
     result = table.new_zeros(max([SMALLEST_TABLE, *(number + 1 for number in numbers.values())]), table.shape[1])
     here = [*numbers.values(), *special]
     result[here] = table[[*(vocabulary[entry] for entry in numbers), *special.values()]]
@@ -159,4 +163,11 @@ def _read_table(path: StrPath, rows: int, width: int, vocab_file: StrPath) -> to
         raise ValueError(f"{path} is not a complete HDF5 file: {error}") from error
 
 
-__all__ = ["arranged", "convert_token_embeddings", "lines_of", "tokenizer_of_dictionaries"]
+__all__ = [
+    "SMALLEST_TABLE",
+    "arranged",
+    "convert_token_embeddings",
+    "lines_of",
+    "numbered",
+    "tokenizer_of_dictionaries",
+]

@@ -12,6 +12,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from .. import ElmoConfig, ElmoForPreTraining
+from ..elmo.word_input_elmo import SMALLEST_TABLE, numbered
 from .arguments import PretrainingArguments, describe, require
 from .corpus import Corpus, TextUnit
 from .model_settings import checked_fields, load_pretrained
@@ -254,8 +255,20 @@ class ElmoObjective(Objective):
 
     def _config(self) -> ElmoConfig:
         decided = self._own_fields()
+        if self.tokenizer.input_words:
+            decided["word_vocab_size"] = max(SMALLEST_TABLE, 1 + max(self.tokenizer.input_words.values()))
         given = checked_fields(self.settings.config_fields, ElmoConfig(), decided)
-        return ElmoConfig(**{**given, **decided})
+        config = ElmoConfig(**{**given, **decided})
+        self._check_shared_words(config)
+        return config
+
+    def _check_shared_words(self, config: ElmoConfig) -> None:
+        if config.tie_word_embeddings and self.tokenizer.input_words != numbered(self.tokenizer.word_vocabulary):
+            raise ValueError(
+                f"--tokenizer_name_or_path: {self.settings.tokenizer_name_or_path} has not the same words in its "
+                "input and its word vocabulary, so that tie_word_embeddings must be false; python -m "
+                "tokenizer_training elmo --word_input gives both"
+            )
 
     def _pretrained(self, path: str) -> PreTrainedModel:
         """Loads a model, with or without a softmax, to go on from."""
@@ -273,6 +286,11 @@ class ElmoObjective(Objective):
                 f"--model_name_or_path: {path} has {saved.word_vocab_size} words in its input, the tokenizer "
                 f"{len(self.tokenizer.input_words)}; give the model's own tokenizer"
             )
+        if saved.tie_word_embeddings and self.own.new_softmax:
+            raise ValueError(
+                f"--model_name_or_path: the softmax of {path} is its input's, so --new_softmax must be false"
+            )
+        self._check_shared_words(saved)
         model, report = load_pretrained(
             ElmoForPreTraining, path, output_loading_info=True, ignore_mismatched_sizes=True, **fields
         )

@@ -136,7 +136,7 @@ BAD_FIELDS = [
     ("pair_encoding", "both", "'joint', 'separate'"),
     ("scalar_mix_layer_norm", True, "None, 'allennlp', 'bilm'"),
     ("classifier_pooling", "first", "'max', 'mean', 'last'"),
-    ("tie_word_embeddings", True, "False"),
+    ("tie_word_embeddings", True, "reads words and no characters"),
     ("char_cnn_filters", [], r"\[width, number of filters\]"),
     ("char_cnn_filters", [[1, 0]], r"\[width, number of filters\]"),
     ("char_cnn_filters", [[1, 2, 3]], r"\[width, number of filters\]"),

@@ -28,6 +28,8 @@ from hf_lineage import (
     export_elmo_checkpoint,
 )
 from hf_lineage.pretraining.elmo import ElmoArguments
+from tokenizer_training.elmo import train_elmo_tokenizer
+from tokenizer_training.text import TextLines
 
 MODEL = {
     "char_embedding_size": 4,
@@ -246,6 +248,33 @@ def test_another_vocabulary_needs_a_new_softmax(folder, whole):
     assert run(folder, "other", **settings, new_softmax=True)
     assert weights(folder, "other")["lm_head.weight"].shape == (33, 8)
     assert held_out(results(folder, "other"))["unknown_share"] > 0.2
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_model_that_reads_words(folder, tmp_path, is_shared):
+    (tmp_path / "text.txt").write_text("\n".join(" ".join(WORDS) for _ in range(3)))
+    train_elmo_tokenizer(
+        TextLines([tmp_path / "text.txt"], held_out=0), tmp_path / "words", text_split="whitespace", word_input=True
+    )
+    model = {**MODEL, "char_embedding_size": 0, "word_embedding_size": 8, "tie_word_embeddings": is_shared}
+    settings = {**COMMON, "model_config": json.dumps(model), "tokenizer_name_or_path": tmp_path / "words"}
+    name = f"words-{is_shared}"
+    assert run(folder, name, **settings)
+    found = results(folder, name)
+    assert held_out(found)["perplexity"] < 0.95 * held_out(found, "first")["perplexity"]
+    assert ("lm_head.weight" in weights(folder, name)) is not is_shared
+    loaded = ElmoForPreTraining.from_pretrained(folder / name / "model")
+    assert (loaded.lm_head.weight is loaded.elmo.character_encoder.word_embedding.weight) is is_shared
+    tokenizer = ElmoTokenizer.from_pretrained(folder / name / "model")
+    assert loaded.score([WORDS[0]], tokenizer).perplexities.isfinite().all()
+    if is_shared:
+        write_words(tmp_path / "others", WORDS, word_vocab_file=folder / name / "model" / "word_vocab.json")
+        with pytest.raises(ValueError, match="has not the same words in its input and its word vocabulary"):
+            run(folder, "bad", **{**settings, "tokenizer_name_or_path": tmp_path / "others"})
+        tuning = {**settings, "model_config": None, "model_name_or_path": folder / name / "model"}
+        with pytest.raises(ValueError, match="is its input's, so --new_softmax must be false"):
+            run(folder, "bad", **tuning, new_softmax=True)
+        assert run(folder, f"{name}-tuned", **tuning, max_steps=2)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,14 @@ def test_result_loads_and_gives_labels(tmp_path):
     assert tokenizer.convert_tokens_to_word_ids(["the", "dog", "cat"]) == [3, 2, 4]
 
 
+def test_words_of_the_input_are_those_of_the_softmax(tmp_path):
+    (tmp_path / "text.txt").write_text("the cat sat\nthe cat\nthe 和 cats\n", encoding="utf-8")
+    train_elmo_tokenizer(TextLines([tmp_path / "text.txt"]), tmp_path / "out", 5, word_input=True)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    assert tokenizer.input_words == {word: number + 1 for word, number in tokenizer.word_vocabulary.items()}
+    assert [row[-1] for row in tokenizer(["the dog cat"])["input_ids"][0]] == [4, 3, 5]
+
+
 def test_bad_input_is_refused_and_leaves_nothing(tmp_path):
     (tmp_path / "special.txt").write_text("<S>\n</S> <UNK>\n")
     (tmp_path / "latin.txt").write_bytes(b"fine\nna\xefve\n")
