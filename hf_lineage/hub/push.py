@@ -14,6 +14,7 @@ from transformers.utils import SAFE_WEIGHTS_INDEX_NAME
 from .. import __version__
 from .contents import TOKENIZER_CONFIG_NAME, published_files
 from .custom_code import code_names
+from .model_card import CARD_FILE, create_model_card
 
 _HIDDEN = "<token>"
 
@@ -30,7 +31,8 @@ def push_folder(
     """Publishes a model of this package and its tokenizer in one commit, so that half of it is never to be seen.
 
     Args:
-        folder: The model's folder, as `save_pretrained` and `Trainer` write it.
+        folder: The model's folder, as `save_pretrained` and `Trainer` write it. Where neither it nor the repository
+            has a `README.md`, one is made of what the folder holds (`create_model_card`).
         repo_id: Repository on the Hub, `user/name` or a name of your own; it is created if it does not exist.
         with_code: Whether the files of the family go with the model, which then loads with `trust_remote_code=True`
             where this package is not installed. By default one line goes with it that imports the package.
@@ -43,14 +45,16 @@ def push_folder(
         Address of the commit.
 
     Raises:
-        ValueError: If the folder holds no complete model, a file of it holds the token, the repository's name is no
-            name, or `private` is asked for and the repository is public. Nothing has been sent then.
+        ValueError: If the folder holds no complete model or results of another one, a file of it holds the token, the
+            repository's name is no name, or `private` is asked for and the repository is public. Nothing has been
+            sent then.
         OSError: If the Hub refuses or the connection breaks. What is visible in the repository is then what was there
             before, unless the last answer alone was lost.
     """
     validate_repo_id(repo_id)
     token = _checked_token(token)
     files = published_files(folder, with_code)
+    card = None if CARD_FILE in files else str(create_model_card(folder, repo_id)).encode()
     _check_for_token(files, token)
     api = HfApi(token=token, library_name="hf-lineage", library_version=__version__)
     with _explained_failure(repo_id, token):
@@ -61,6 +65,8 @@ def push_folder(
             api.create_branch(repo_id, branch=revision, exist_ok=True)
         head = api.model_info(repo_id, revision=revision)
         present = {file.rfilename for file in head.siblings or []}
+        if card is not None and CARD_FILE not in present:
+            files[CARD_FILE] = card
         # not HfApi.upload_folder, which makes a commit of each batch of files where hf_xet is installed
         commit = api.create_commit(
             repo_id,
