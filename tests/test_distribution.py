@@ -59,7 +59,10 @@ for model_type, family in FAMILIES.items():
     with torch.no_grad():
         both = (model, AutoModel.from_pretrained(folder))
         expected, found = (each(input_ids=ids).last_hidden_state for each in both)
-    assert torch.equal(expected, found), model_type
+    weights = (each.state_dict() for each in both)
+    assert all(torch.equal(saved, loaded) for saved, loaded in zip(*map(dict.values, weights))), model_type
+    # weights that are mapped from a file lie at other addresses, where kernels may add in another order
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
     assert str(create_model_card(folder)).startswith("---")
 for command in commands:
     said = io.StringIO()
