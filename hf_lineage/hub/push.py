@@ -14,6 +14,7 @@ from transformers.utils import SAFE_WEIGHTS_INDEX_NAME
 from .. import __version__
 from .contents import TOKENIZER_CONFIG_NAME, published_files
 from .custom_code import code_names
+from .model_card import CARD_FILE, create_model_card
 
 _HIDDEN = "<token>"
 
@@ -30,7 +31,8 @@ def push_folder(
     """Publishes a model of this package and its tokenizer in one commit, so that half of it is never to be seen.
 
     Args:
-        folder: The model's folder, as `save_pretrained` and `Trainer` write it.
+        folder: The model's folder, as `save_pretrained` and `Trainer` write it. A card is made if neither the folder
+            nor the repository has a README.md.
         repo_id: Repository on the Hub, `user/name` or a name of your own; it is created if it does not exist.
         with_code: Whether the files of the family go with the model, which then loads with `trust_remote_code=True`
             where this package is not installed. By default one line goes with it that imports the package.
@@ -51,16 +53,24 @@ def push_folder(
     validate_repo_id(repo_id)
     token = _checked_token(token)
     files = published_files(folder, with_code)
+    makes_card = CARD_FILE not in files
+    if makes_card:
+        files[CARD_FILE] = _card(folder, repo_id)
     _check_for_token(files, token)
     api = HfApi(token=token, library_name="hf-lineage", library_version=__version__)
     with _explained_failure(repo_id, token):
-        repo_id = api.create_repo(repo_id, private=private or None, exist_ok=True).repo_id
+        created = api.create_repo(repo_id, private=private or None, exist_ok=True).repo_id
+        if makes_card and created != repo_id:
+            files[CARD_FILE] = _card(folder, created)
+        repo_id = created
         if private and not api.model_info(repo_id).private:
             raise ValueError("the repository exists and is public")
         if revision is not None:
             api.create_branch(repo_id, branch=revision, exist_ok=True)
         head = api.model_info(repo_id, revision=revision)
         present = {file.rfilename for file in head.siblings or []}
+        if makes_card and CARD_FILE in present:  # the one that is there may be somebody's own work
+            del files[CARD_FILE]
         # not HfApi.upload_folder, which makes a commit of each batch of files where hf_xet is installed
         commit = api.create_commit(
             repo_id,
@@ -73,6 +83,10 @@ def push_folder(
             parent_commit=head.sha,
         )
     return str(commit.commit_url)
+
+
+def _card(folder: str | os.PathLike, repo_id: str) -> bytes:
+    return f"{str(create_model_card(folder, repo_id)).rstrip()}\n".encode()
 
 
 def _outdated(present: set[str], files: Iterable[str]) -> set[str]:

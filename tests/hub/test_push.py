@@ -286,6 +286,26 @@ class TestCommand:
         assert len(errors.splitlines()) == 1
 
 
+class TestCard:
+    def test_one_is_made_where_there_is_none(self, hub, folder):
+        push_folder(folder, "model")
+        card = hub.files(REPO)["README.md"].decode()
+        assert card.startswith("---\n")
+        assert f'"{REPO}"' in card  # its listing loads the repository by its whole name
+        assert not (folder / "README.md").exists()
+
+    def test_that_of_the_repository_stays(self, hub, folder):
+        hub.put(REPO, {"README.md": b"my own words"})
+        push_folder(folder, REPO)
+        assert hub.files(REPO)["README.md"] == b"my own words"
+
+    def test_that_of_the_folder_replaces_it(self, hub, folder):
+        hub.put(REPO, {"README.md": b"old"})
+        (folder / "README.md").write_bytes(card := b"---\nlicense: mit\n---\n# new\n")
+        push_folder(folder, REPO)
+        assert hub.files(REPO)["README.md"] == card
+
+
 def test_a_card_with_bad_metadata_is_refused_before_anything_is_sent(hub, folder):
     (folder / "README.md").write_text("no metadata")
     with pytest.raises(ValueError, match="not published"):
