@@ -3,7 +3,8 @@
 import argparse
 import pkgutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pdoc
@@ -24,21 +25,28 @@ def build_api(output: Path, name: str = "hf_lineage") -> None:
     Raises:
         RuntimeError: If a module cannot be imported, since what it imports is not installed.
     """
-    show_what_is_lazy()
     pdoc.render.configure(docformat="google", show_source=False, footer_text=f"hf-lineage {hf_lineage.__version__}")
-    with warnings.catch_warnings():
+    with names_shown(), warnings.catch_warnings():
         # annotations that classes inherit name what only their own modules import
         warnings.filterwarnings("ignore", "Error parsing type annotation", UserWarning)
         warnings.filterwarnings("ignore", "Failed to run TYPE_CHECKING code", UserWarning)
         pdoc.pdoc(name, output_directory=output)
 
 
-def show_what_is_lazy() -> None:
-    """Puts into the package what pdoc looks for in its dictionary: public names, and the modules in it."""
-    for name in hf_lineage.PUBLIC_NAMES:
-        vars(hf_lineage)[name] = getattr(hf_lineage, name)
+@contextmanager
+def names_shown() -> Iterator[None]:
+    """For a while, puts into the package what pdoc looks for in it: public names and the names of its modules."""
+    package, listed = vars(hf_lineage), hf_lineage.__all__
+    lazy = [name for name in hf_lineage.PUBLIC_NAMES if name not in package]
+    package.update({name: getattr(hf_lineage, name) for name in lazy})
     inside = [module.name for module in pkgutil.iter_modules(hf_lineage.__path__)]
-    hf_lineage.__all__ = list(dict.fromkeys([*hf_lineage.__all__, *inside]))
+    hf_lineage.__all__ = list(dict.fromkeys([*listed, *inside]))
+    try:
+        yield
+    finally:
+        hf_lineage.__all__ = listed
+        for name in lazy:
+            del package[name]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -141,15 +141,15 @@ def measure_segments(vocab_size: int, segmented: Iterator[Segments] | Sequence[S
     unknown: Counter[str] = Counter()
     longest = _LongestSplit()
     for line, _, pieces in segmented:
-        spans = [match.span() for match in _WORDS.finditer(line)]
+        parted = _WORDS.findall(line)
         lines += 1
-        words += len(spans)
-        characters += sum(end - start for start, end in spans)
+        words += len(parted)
+        characters += sum(map(len, parted))
         tokens += len(pieces)
         if not all(piece.is_known for piece in pieces):
             missing = [piece for piece in pieces if not piece.is_known]
             unknown.update(line[piece.start : piece.end] for piece in missing)
-            unknown_words += _touched(spans, missing)
+            unknown_words += _touched([match.span() for match in _WORDS.finditer(line)], missing)
             unknown_characters += sum(len("".join(line[start:end].split())) for start, end, _ in missing)
         longest.add(line, pieces)
     return TokenizerReport(
@@ -175,6 +175,8 @@ class _LongestSplit:
         self._shortest = 0  # what is shorter does not count any more
 
     def add(self, line: str, pieces: Sequence[Piece]) -> None:
+        if max(map(len, _RUNS.findall(line)), default=0) < self._shortest:
+            return
         starts = [piece.start for piece in pieces]
         for match in _RUNS.finditer(line):
             start, end = match.span()

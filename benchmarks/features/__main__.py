@@ -44,9 +44,11 @@ def tagging(
     seeds: Seeds = "1,2,3",
     random_weights: RandomWeights = False,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training sentences.")] = 5,
-    batch_size: Annotated[int, typer.Option(min=1, help="Sentences in a batch.")] = 32,
-    learning_rate: Annotated[float, typer.Option(help="At the start; it falls to 0.")] = 2e-3,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentences in a batch.")] = 16,
+    learning_rate: Annotated[float, typer.Option(help="At the start; it falls to 0.")] = 3e-3,
     lstm_size: Annotated[int, typer.Option(min=1, help="Width of each direction of the head's BiLSTM.")] = 128,
+    dropout: Annotated[float, typer.Option(help="After the mix.")] = 0.1,
+    classifier_dropout: Annotated[float, typer.Option(help="Before the BiLSTM and before the classifier.")] = 0.1,
 ) -> None:
     """Train a scalar mix, a BiLSTM and a classifier of words over a frozen biLM."""
     if task not in TASKS:
@@ -54,7 +56,8 @@ def tagging(
     if not 0 < learning_rate < float("inf"):
         raise ValueError(f"--learning_rate must be a number above 0, got {learning_rate}")
     job = Job(model, random_weights, _parsed_seeds(seeds), data_dir, output_dir)
-    run_tagging(job, TASKS[task], HeadSettings(epochs, batch_size, learning_rate, lstm_size))
+    head = HeadSettings(epochs, batch_size, learning_rate, lstm_size, dropout, classifier_dropout)
+    run_tagging(job, TASKS[task], head)
     print(write_table(output_dir), end="")
 
 

@@ -40,8 +40,8 @@ class HeadSettings:
     batch_size: int
     learning_rate: float
     lstm_size: int
-    dropout: float = 0.5
-    classifier_dropout: float = 0.2
+    dropout: float
+    classifier_dropout: float
     max_grad_norm: float = 5.0
 
     @property

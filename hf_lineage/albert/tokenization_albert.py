@@ -250,17 +250,15 @@ def _charsmap(normalizer: dict[str, Any] | None) -> bytes:
 
 def _offsets(encoding: Encoding) -> list[tuple[int, int]]:
     """Offsets of an encoding's tokens. The backend gives a lone `▁`, which it puts in, those of the next character."""
-    tokens, offsets = encoding.tokens, encoding.offsets
-    if _WORD_START not in tokens:
-        return offsets
-    sequences = encoding.sequence_ids
-    for index, token in enumerate(tokens):
-        if token != _WORD_START or sequences[index] is None:
-            continue
+    tokens, offsets, sequences = encoding.tokens, encoding.offsets, encoding.sequence_ids
+    index = -1
+    for _ in range(tokens.count(_WORD_START)):
+        index = tokens.index(_WORD_START, index + 1)
         start = offsets[index][0]
-        # of a character that NFKD makes several words of
-        is_inside_character = index > 0 and sequences[index - 1] == sequences[index] and offsets[index - 1][1] > start
-        if not is_inside_character:
+        is_same_sequence = index > 0 and sequences[index - 1] == sequences[index]
+        # it is inside one character if NFKD makes several words of that
+        is_inside_character = is_same_sequence and offsets[index - 1][1] > start
+        if sequences[index] is not None and not is_inside_character:
             offsets[index] = (start, start)
     return offsets
 

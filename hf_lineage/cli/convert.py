@@ -108,7 +108,7 @@ def albert(
     model_type = _checked_type(source, "albert", "bert")
     model = _saved_class(modeling_albert, "LineageAlbertModel", source).from_pretrained(source)
     tokenizer = _tokenizer(source, LineageAlbertTokenizer if model_type == "albert" else None)
-    _save_with_tokenizer(model, tokenizer, output, overwrite)
+    _save_with_tokenizer(model, tokenizer, output, overwrite, _source_facts(source, model_type))
 
 
 @app.command("albert-export")
@@ -138,7 +138,8 @@ def xlnet(
 
     _checked_type(source, "xlnet")
     model = _saved_class(modeling_xlnet, "LineageXLNetModel", source).from_pretrained(source)
-    _save_with_tokenizer(model, _tokenizer(source, LineageXLNetTokenizer), output, overwrite)
+    tokenizer = _tokenizer(source, LineageXLNetTokenizer)
+    _save_with_tokenizer(model, tokenizer, output, overwrite, _source_facts(source, "xlnet"))
 
 
 @app.command("xlnet-export")
@@ -181,15 +182,30 @@ def _model_type(source: str) -> str | None:
     return PreTrainedConfig.get_config_dict(source)[0].get("model_type")
 
 
+def _source_facts(source: str, model_type: str) -> dict[str, str]:
+    from ..commands import without_folders
+
+    return {"format": f"transformers, of the type {model_type}", "read from": without_folders(source)}
+
+
 def _save_with_tokenizer(
-    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None", output: Path, overwrite: bool
+    model: "PreTrainedModel",
+    tokenizer: "PreTrainedTokenizerBase | None",
+    output: Path,
+    overwrite: bool,
+    source_facts: dict[str, str] | None = None,
 ) -> None:
+    """Saves a converted model; one of this package, whose source facts are told, with a model card."""
     from ..files import atomic_folder
+    from ..hub.model_card import create_model_card, write_model_card
 
     with atomic_folder(output, overwrite) as folder:
         model.save_pretrained(folder)
         if tokenizer is not None:
             tokenizer.save_pretrained(folder)
+        if source_facts:
+            card = create_model_card(folder, output.resolve().name, source_facts=source_facts)
+            write_model_card(folder, card)
     size = sum(parameter.numel() for parameter in model.parameters())
     tokens = "no tokenizer" if tokenizer is None else f"{type(tokenizer).__name__} of {len(tokenizer):,} tokens"
     typer.echo(f"{output}: {type(model).__name__}, {size:,} parameters, {tokens}")

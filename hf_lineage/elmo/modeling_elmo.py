@@ -381,7 +381,6 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
     """The bidirectional language model with its softmax over words, shared by both directions."""
 
     _keys_to_ignore_on_load_unexpected: ClassVar[list[str]] = [r"elmo\.scalar_mixes\."]
-    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.weight": "elmo.character_encoder.word_embedding.weight"}
 
     def __init__(self, config: ElmoConfig):
         super().__init__(config)
@@ -391,6 +390,8 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         self.elmo = ElmoModel(config, add_scalar_mix=False)
         self.dropout = nn.Dropout(config.lstm_dropout)
         self.lm_head = word_softmax(config, self.num_words)
+        if config.tie_word_embeddings:  # not of the class, whose other models have no such table
+            self._tied_weights_keys = {"lm_head.weight": "elmo.character_encoder.word_embedding.weight"}
         self.post_init()
 
     def get_output_embeddings(self) -> nn.Linear | None:

@@ -31,8 +31,8 @@ def push_folder(
     """Publishes a model of this package and its tokenizer in one commit, so that half of it is never to be seen.
 
     Args:
-        folder: The model's folder, as `save_pretrained` and `Trainer` write it. A card is made if neither the folder
-            nor the repository has a README.md.
+        folder: The model's folder, as `save_pretrained` and `Trainer` write it. Where neither it nor the repository
+            has a `README.md`, one is made of what the folder holds (`create_model_card`).
         repo_id: Repository on the Hub, `user/name` or a name of your own; it is created if it does not exist.
         with_code: Whether the files of the family go with the model, which then loads with `trust_remote_code=True`
             where this package is not installed. By default one line goes with it that imports the package.
@@ -45,8 +45,9 @@ def push_folder(
         Address of the commit.
 
     Raises:
-        ValueError: If the folder holds no complete model, a file of it holds the token, the repository's name is no
-            name, or `private` is asked for and the repository is public. Nothing has been sent then.
+        ValueError: If the folder holds no complete model or results of another one, a file of it holds the token, the
+            repository's name is no name, or `private` is asked for and the repository is public. Nothing has been
+            sent then.
         OSError: If the Hub refuses or the connection breaks. What is visible in the repository is then what was there
             before, unless the last answer alone was lost.
     """
@@ -60,7 +61,7 @@ def push_folder(
     api = HfApi(token=token, library_name="hf-lineage", library_version=__version__)
     with _explained_failure(repo_id, token):
         created = api.create_repo(repo_id, private=private or None, exist_ok=True).repo_id
-        if makes_card and created != repo_id:
+        if makes_card and created != repo_id:  # a name without its user, whom the card's listing needs
             files[CARD_FILE] = _card(folder, created)
         repo_id = created
         if private and not api.model_info(repo_id).private:
@@ -69,7 +70,7 @@ def push_folder(
             api.create_branch(repo_id, branch=revision, exist_ok=True)
         head = api.model_info(repo_id, revision=revision)
         present = {file.rfilename for file in head.siblings or []}
-        if makes_card and CARD_FILE in present:  # the one that is there may be somebody's own work
+        if makes_card and CARD_FILE in present:  # which may be somebody's own work
             del files[CARD_FILE]
         # not HfApi.upload_folder, which makes a commit of each batch of files where hf_xet is installed
         commit = api.create_commit(
@@ -86,7 +87,7 @@ def push_folder(
 
 
 def _card(folder: str | os.PathLike, repo_id: str) -> bytes:
-    return f"{str(create_model_card(folder, repo_id)).rstrip()}\n".encode()
+    return str(create_model_card(folder, repo_id)).encode()
 
 
 def _outdated(present: set[str], files: Iterable[str]) -> set[str]:

@@ -58,6 +58,10 @@ def test_there_and_back_is_the_same_file(run, peer, tmp_path):
     assert "LineageAlbertForMaskedLM" in out
     assert "8 tokens" in out
     assert AutoConfig.from_pretrained(tmp_path / "ours").model_type == "lineage_albert"
+    card = (tmp_path / "ours" / "README.md").read_text(encoding="utf-8")
+    assert "| read from | peer |" in card
+    assert f"of the type {AutoConfig.from_pretrained(peer).model_type} |" in card
+    assert str(tmp_path) not in card
     status, _, err = run("convert", "albert-export", tmp_path / "ours", "--output", tmp_path / "back")
     assert (status, err) == (0, "")
     weights = [(folder / "model.safetensors").read_bytes() for folder in (peer, tmp_path / "back")]

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 import yaml
 from accelerate.commands.launch import launch_command_parser
-from docs_pages import AWAITED, ROOT, Block
+from docs_pages import ROOT, Block
 from torch.distributed.run import get_args_parser
 from transformers import HfArgumentParser
 
@@ -167,7 +167,7 @@ def _make(words: list[str]) -> None:
 
 
 def _hf_lineage(words: list[str]) -> None:
-    if ELLIPSIS not in words and f"hf-lineage {words[0]}" not in AWAITED:
+    if ELLIPSIS not in words:
         with _errors():
             _typer(hf_lineage_app)(words)
 

@@ -17,17 +17,6 @@ PAGES = [
     if path.name != "CHANGELOG.md"
 ]
 FAMILIES = ("albert", "elmo", "xlnet")
-# What the pages name and what is not here yet: pages, files, commands
-AWAITED = {
-    *(f"docs/{name}.md" for name in ("model_cards", "neighbours", "pipelines", "publishing")),
-    *(f"hf_lineage/{name}.py" for name in ("archives", "commands", "hdf5")),
-    *(f"hf_lineage/hub/{name}.py" for name in "contents custom_code model_card push run_results shim usage".split()),
-    *(f"hf_lineage/{family}/{name}_{family}.py" for family in FAMILIES for name in ("card", "loading")),
-    "hf_lineage/xlnet/pipeline_xlnet.py",
-    "tests/tiny_families.py",
-    "hf-lineage card",
-    "hf-lineage push",
-}
 # What a block may be written in, so that none escapes its test by its name; text and math are not run
 LANGUAGES = {"python", "bash", "yaml", "text", "math"}
 

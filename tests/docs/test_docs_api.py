@@ -12,7 +12,7 @@ import pytest
 from pdoc.doc import empty
 
 import hf_lineage
-from docs.build_api import build_api, show_what_is_lazy
+from docs.build_api import build_api, names_shown
 
 MODULES = [
     module.name
@@ -69,9 +69,14 @@ def test_reference_is_built_without_warnings(tmp_path):
     assert "Args:" not in page
 
 
-def test_reference_has_what_is_imported_when_it_is_used(monkeypatch):
-    monkeypatch.setattr(hf_lineage, "__all__", hf_lineage.__all__)
-    show_what_is_lazy()
-    module = pdoc.doc.Module(hf_lineage)
-    assert {*hf_lineage.PUBLIC_NAMES} <= {name for name, member in module.members.items() if member.obj is not empty}
-    assert {"albert", "elmo", "xlnet", "pretraining"} <= {submodule.name for submodule in module.submodules}
+def test_reference_has_what_is_imported_when_it_is_used():
+    before = {*vars(hf_lineage)}
+    with names_shown():
+        module = pdoc.doc.Module(hf_lineage)
+        shown = {name for name, member in module.members.items() if member.obj is not empty}
+        inside = {submodule.name for submodule in module.submodules}
+    assert {*hf_lineage.PUBLIC_NAMES} <= shown
+    assert {"albert", "elmo", "xlnet", "pretraining"} <= inside
+    # and the package is again what it was
+    assert not vars(hf_lineage).keys() & {*hf_lineage.PUBLIC_NAMES} - before
+    assert hf_lineage.__all__ == ["__version__", *hf_lineage.PUBLIC_NAMES]

@@ -7,10 +7,9 @@ import re
 from itertools import pairwise
 
 import pytest
-from docs_pages import AWAITED, FAMILIES, LANGUAGES, PAGES, ROOT, code_spans, headings, inline, links, tokens_of
+from docs_pages import FAMILIES, LANGUAGES, PAGES, ROOT, code_spans, headings, inline, links, tokens_of
 
 from hf_lineage import PUBLIC_NAMES
-from hf_lineage.cli import app as hf_lineage_app
 
 FOLDERS = ("hf_lineage", "benchmarks", "tokenizer_training", "tests", "docs")
 OUR_CLASS = re.compile(r"(Elmo|LineageAlbert|LineageXLNet)[A-Z]\w*")
@@ -32,17 +31,9 @@ def targets(page: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("page", [*PAGES, "CHANGELOG.md"])
 def test_links_lead_to_files_and_headings(page):
     for target, anchor in targets(page):
-        if target in AWAITED:
-            continue
         assert (ROOT / target).exists(), f"{page} links to {target}"
         if anchor:
             assert anchor in {heading.anchor for heading in headings(target)}, f"{page} links to {target}#{anchor}"
-
-
-def test_nothing_is_awaited_that_is_there():
-    commands = {f"hf-lineage {command.name}" for command in hf_lineage_app.registered_commands}
-    there = [name for name in AWAITED if name in commands or (ROOT / name).exists()]
-    assert not there, "remove them from AWAITED"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -65,7 +56,7 @@ def test_paths_in_the_text_exist(page):
             continue
         for family in FAMILIES if "<family>" in span else ("",):
             path = ROOT / span.replace("<family>", family)
-            assert span in AWAITED or path.exists(), f"{page} names {span}"
+            assert path.exists(), f"{page} names {span}"
 
 
 @pytest.mark.parametrize("page", PAGES)

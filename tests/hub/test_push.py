@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub import HfApi, constants, snapshot_download
+from huggingface_hub import HfApi, ModelCard, constants, snapshot_download
 from loopback_hub import LoopbackHub
 from safetensors.torch import load
 from tiny_models import HEADS, MODEL_TYPES, TOKENIZERS, saved, tiny_model
@@ -16,6 +16,7 @@ from hf_lineage.cli import main
 from hf_lineage.hub.contents import published_files
 
 REPO = "tester/model"
+MINE = b"---\nlicense: mit\n---\n# Mine\n"
 
 
 @pytest.fixture
@@ -286,24 +287,17 @@ class TestCommand:
         assert len(errors.splitlines()) == 1
 
 
-class TestCard:
-    def test_one_is_made_where_there_is_none(self, hub, folder):
-        push_folder(folder, "model")
-        card = hub.files(REPO)["README.md"].decode()
-        assert card.startswith("---\n")
-        assert f'"{REPO}"' in card  # its listing loads the repository by its whole name
-        assert not (folder / "README.md").exists()
-
-    def test_that_of_the_repository_stays(self, hub, folder):
-        hub.put(REPO, {"README.md": b"my own words"})
-        push_folder(folder, REPO)
-        assert hub.files(REPO)["README.md"] == b"my own words"
-
-    def test_that_of_the_folder_replaces_it(self, hub, folder):
-        hub.put(REPO, {"README.md": b"old"})
-        (folder / "README.md").write_bytes(card := b"---\nlicense: mit\n---\n# new\n")
-        push_folder(folder, REPO)
-        assert hub.files(REPO)["README.md"] == card
+def test_a_card_is_made_where_there_is_none(hub, folder):
+    push_folder(folder, "model")
+    card = ModelCard(hub.files(REPO)["README.md"].decode())
+    assert card.data.tags == ["elmo"]
+    assert f'"{REPO}"' in card.text  # its listing names the user too
+    assert not (folder / "README.md").exists()
+    HfApi(token=hub.token).upload_file(path_or_fileobj=MINE, path_in_repo="README.md", repo_id=REPO)
+    (folder / "note.txt").write_text("new")
+    push_folder(folder, REPO)
+    assert hub.files(REPO)["README.md"] == MINE
+    assert "note.txt" in hub.files(REPO)
 
 
 def test_a_card_with_bad_metadata_is_refused_before_anything_is_sent(hub, folder):

@@ -12,7 +12,7 @@ from benchmarks.features.tagging import HeadSettings, best_epoch, predict, shuff
 from benchmarks.features.tagging_data import SPLITS, TASKS, baselines, load_tagging_data, tagging_metrics
 from hf_lineage import ElmoForTokenClassification
 
-SETTINGS = HeadSettings(epochs=12, batch_size=8, learning_rate=2e-2, lstm_size=8, dropout=0.1)
+SETTINGS = HeadSettings(epochs=12, batch_size=8, learning_rate=2e-2, lstm_size=8, dropout=0.1, classifier_dropout=0.2)
 
 
 def _tagger(model_folder: str, num_labels: int):

@@ -1,8 +1,10 @@
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from benchmarks.glue import results
 from benchmarks.glue.data import load_task_data
 from benchmarks.glue.results import majority_baseline, read_results, write_json
 from benchmarks.glue.tasks import GLUE_TASKS
@@ -54,3 +56,17 @@ def test_baseline_of_a_regression_is_the_mean_and_without_a_training_split_of_va
     write_split(tmp_path, "sst2", "validation", [{"sentence": "a", "label": label} for label in (1, 0, 1, 1)])
     baseline = majority_baseline(load_task_data(GLUE_TASKS["sst2"], data_dir=str(tmp_path), needs_train=False))
     assert (baseline["label"], baseline["label_from"], baseline["score"]) == (1, "validation", 0.75)
+
+
+def test_a_checkout_that_the_package_is_no_part_of_is_not_its_commit(tmp_path, monkeypatch):
+    """As where it is installed into an environment inside a project of the user's own."""
+    for command in ("init", "-c user.name=a -c user.email=a@b commit --allow-empty -m x"):
+        subprocess.run(["git", "-C", str(tmp_path), *command.split()], check=True, capture_output=True)
+    monkeypatch.setattr(results, "__file__", str(tmp_path / "results.py"))
+    assert results._git_state() == {"commit": None, "has_changes": None}
+    (tmp_path / "results.py").touch()
+    assert results._git_state()["commit"] is None
+    subprocess.run(["git", "-C", str(tmp_path), "add", "results.py"], check=True)
+    state = results._git_state()
+    assert len(state["commit"]) == 40
+    assert state["has_changes"]
