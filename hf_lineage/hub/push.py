@@ -54,19 +54,24 @@ def push_folder(
     validate_repo_id(repo_id)
     token = _checked_token(token)
     files = published_files(folder, with_code)
-    card = None if CARD_FILE in files else str(create_model_card(folder, repo_id)).encode()
+    makes_card = CARD_FILE not in files
+    if makes_card:
+        files[CARD_FILE] = _card(folder, repo_id)
     _check_for_token(files, token)
     api = HfApi(token=token, library_name="hf-lineage", library_version=__version__)
     with _explained_failure(repo_id, token):
-        repo_id = api.create_repo(repo_id, private=private or None, exist_ok=True).repo_id
+        created = api.create_repo(repo_id, private=private or None, exist_ok=True).repo_id
+        if makes_card and created != repo_id:  # a name without its user, whom the card's listing needs
+            files[CARD_FILE] = _card(folder, created)
+        repo_id = created
         if private and not api.model_info(repo_id).private:
             raise ValueError("the repository exists and is public")
         if revision is not None:
             api.create_branch(repo_id, branch=revision, exist_ok=True)
         head = api.model_info(repo_id, revision=revision)
         present = {file.rfilename for file in head.siblings or []}
-        if card is not None and CARD_FILE not in present:
-            files[CARD_FILE] = card
+        if makes_card and CARD_FILE in present:  # which may be somebody's own work
+            del files[CARD_FILE]
         # not HfApi.upload_folder, which makes a commit of each batch of files where hf_xet is installed
         commit = api.create_commit(
             repo_id,
@@ -79,6 +84,10 @@ def push_folder(
             parent_commit=head.sha,
         )
     return str(commit.commit_url)
+
+
+def _card(folder: str | os.PathLike, repo_id: str) -> bytes:
+    return str(create_model_card(folder, repo_id)).encode()
 
 
 def _outdated(present: set[str], files: Iterable[str]) -> set[str]:

@@ -288,10 +288,10 @@ class TestCommand:
 
 
 def test_a_card_is_made_where_there_is_none(hub, folder):
-    push_folder(folder, REPO)
+    push_folder(folder, "model")
     card = ModelCard(hub.files(REPO)["README.md"].decode())
     assert card.data.tags == ["elmo"]
-    assert f'"{REPO}"' in card.text
+    assert f'"{REPO}"' in card.text  # its listing names the user too
     assert not (folder / "README.md").exists()
     HfApi(token=hub.token).upload_file(path_or_fileobj=MINE, path_in_repo="README.md", repo_id=REPO)
     (folder / "note.txt").write_text("new")
