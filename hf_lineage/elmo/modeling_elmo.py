@@ -390,7 +390,7 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         self.elmo = ElmoModel(config, add_scalar_mix=False)
         self.dropout = nn.Dropout(config.lstm_dropout)
         self.lm_head = word_softmax(config, self.num_words)
-        if config.tie_word_embeddings:  # not of the class, whose other models have no such table
+        if isinstance(self.lm_head, ElmoTiedSoftmax):  # not of the class, whose other models have no such table
             self._tied_weights_keys = {"lm_head.weight": "elmo.character_encoder.word_embedding.weight"}
         self.post_init()
 

@@ -70,7 +70,8 @@ WordSoftmax = LinearSoftmax | nn.AdaptiveLogSoftmaxWithLoss
 
 def word_softmax(config: ElmoConfig, vocab_size: int) -> WordSoftmax:
     """Makes the layer that a configuration asks for."""
-    if config.tie_word_embeddings:
+    # models of characters may be told so after their configuration was checked, and have nothing to share
+    if config.tie_word_embeddings and config.word_embedding_size:
         return ElmoTiedSoftmax(config, vocab_size)
     if config.adaptive_softmax_cutoffs is None:
         return nn.Linear(config.projection_size, vocab_size)
