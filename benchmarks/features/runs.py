@@ -25,6 +25,7 @@ from benchmarks.glue.results import (
 from benchmarks.report.markdown import render_table
 from benchmarks.report.runs import Estimate
 from benchmarks.report.tables import Column, Table, percent_text
+from hf_lineage.commands import without_secrets
 
 BENCHMARK = "benchmarks.features"
 WEIGHTS = ("random", "pretrained")
@@ -68,7 +69,7 @@ class RunFolder:
             "settings": self.settings,
             "seed": seed,
             **measured,
-            "command": sys.orig_argv,
+            "command": without_secrets(sys.orig_argv),
             "versions": {**package_versions(), "seqeval": importlib.metadata.version("seqeval")},
             "git": git_state(),
             "platform": describe_platform(accelerator),
