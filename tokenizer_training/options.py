@@ -105,7 +105,7 @@ def pieces(
 
 
 def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of functions in place of its parameters of these names, and it what they return.
+    """Gives a command options in place of its parameters of these names: those of functions, which make the values.
 
     Args:
         groups: Name of a parameter -> the function.

@@ -105,7 +105,7 @@ def _train(
 
         def sentences() -> Iterator[str]:
             yield from prepared_sentences(text.read("read"), normalize, case["do_lower_case"])
-            # from here on SentencePiece lets Python run, so importing the tokenizer, with transformers, costs no time
+            # from here on SentencePiece lets Python run, so importing the tokenizer, with transformers, costs little
             meanwhile.submit(getattr, family, "tokenizer_class")
 
         model = _trained(family, sentencepiece, sentences(), vocab_size, character_coverage, user_defined_symbols)
