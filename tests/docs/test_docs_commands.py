@@ -12,7 +12,7 @@ from docs_commands import (
     commands_in,
     read_command,
 )
-from docs_pages import PAGES, Block, blocks, code_spans
+from docs_pages import PAGES, ROOT, Block, blocks, code_spans
 
 BASH = blocks("bash")
 SPANS = [(page, span) for page in PAGES for span in code_spans(page) if " " in span and span.split()[0] in PROGRAMS]
@@ -24,12 +24,15 @@ def test_there_are_commands():
 
 @pytest.fixture
 def settings_files(tmp_path, monkeypatch):
-    """An empty folder with the settings of a page as the files that its commands name."""
+    """An empty folder with the files of settings that commands name: the repository's own, or the page's listing."""
     monkeypatch.chdir(tmp_path)
 
     def write(page: str, words: list[str]) -> None:
         if "--config" in words:
             name = words[words.index("--config") + 1]
+            if (ROOT / name).is_file():
+                words[words.index(name)] = str(ROOT / name)
+                return
             found = blocks("yaml", page) or [
                 block for block in blocks("yaml") if f"family: {Path(name).stem}" in block.code.splitlines()
             ]
