@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 REPORT_NAME = "tokenizer_report"
 _MOST_UNKNOWN = 10
 _LONGEST_SPLIT = 10
+_SHOWN = 100  # characters of a text; the JSON file has all of it
 _WORDS = regex.compile(r"\S+")
 _RUNS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 
@@ -79,7 +80,7 @@ class TokenizerReport:
         return _ratio(self.characters, self.tokens)
 
     def __str__(self) -> str:
-        unknown = ", ".join(f"{text!r} x {count:,}" for text, count in self.most_unknown)
+        unknown = ", ".join(f"{_shortened(text)!r} x {count:,}" for text, count in self.most_unknown)
         return (
             f"{self.vocab_size:,} entries; in {self.lines:,} lines {self.tokens_per_word:.3f} tokens a word, "
             f"{self.characters_per_token:.3f} characters a token, {self.unknown_rate:.4%} of {self.tokens:,} tokens "
@@ -237,9 +238,14 @@ def _markdown(name: str, measured_on: str, report: TokenizerReport) -> Iterator[
 
 
 def _cell(text: str) -> str:
-    """Text that a Markdown table shows as it is."""
-    printable = "".join(character if character.isprintable() else f"U+{ord(character):04X}" for character in text)
+    """Text that a Markdown table shows as it is, the beginning of a long one."""
+    shown = _shortened(text)
+    printable = "".join(character if character.isprintable() else f"U+{ord(character):04X}" for character in shown)
     return "".join(f"\\{character}" if character in "\\|`*_<>[]" else character for character in printable)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -1,8 +1,9 @@
 """What a tokenizer cuts lines of text into: the places of its tokens, the same for every kind of tokenizer."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 from tqdm import tqdm
 
@@ -12,7 +13,11 @@ if TYPE_CHECKING:
     from hf_lineage import ElmoTokenizer
 
 _LINES_PER_BATCH = 1000
+_BATCHES_AHEAD = 2
 _WORD_START = "▁"
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 class Piece(NamedTuple):
@@ -52,10 +57,10 @@ def segment(tokenizer: "PreTrainedTokenizerBase", lines: Sequence[str], descript
     if not (tokenizer.is_fast or is_elmo):
         raise ValueError(f"a tokenizer must tell the places of its tokens, which {type(tokenizer).__name__} does not")
     to_pieces = _words_of(tokenizer) if is_elmo else _pieces_of(tokenizer)
-    batches = [list(lines[start : start + _LINES_PER_BATCH]) for start in range(0, len(lines), _LINES_PER_BATCH)]
+    batches = (list(lines[start : start + _LINES_PER_BATCH]) for start in range(0, len(lines), _LINES_PER_BATCH))
 
-    def encode(batch: list[str]) -> "BatchEncoding":
-        return tokenizer(
+    def encode(batch: list[str]) -> "tuple[list[str], BatchEncoding]":
+        encoded = tokenizer(
             batch,
             add_special_tokens=False,
             return_offsets_mapping=True,
@@ -63,13 +68,25 @@ def segment(tokenizer: "PreTrainedTokenizerBase", lines: Sequence[str], descript
             return_token_type_ids=False,
             verbose=False,
         )
+        return batch, encoded
 
-    # while a batch is worked on, the next are cut
-    with tqdm(desc=description, unit=" tokens", disable=None) as bar, ThreadPoolExecutor(1) as ahead:
-        for batch, encoded in zip(batches, ahead.map(encode, batches), strict=True):
+    with tqdm(desc=description, unit=" tokens", disable=None) as bar:
+        for batch, encoded in _done_ahead(encode, batches):
             for line, ids, offsets in zip(batch, encoded["input_ids"], encoded["offset_mapping"], strict=True):
                 yield Segments(line, ids, to_pieces(line, ids, offsets))
                 bar.update(len(ids))
+
+
+def _done_ahead(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
+    """Results in the order of the items; while one is worked with, a few more, and no others, are made."""
+    waiting: deque[Future[_R]] = deque()
+    with ThreadPoolExecutor(1) as thread:
+        for item in items:
+            waiting.append(thread.submit(function, item))
+            if len(waiting) > _BATCHES_AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def vocabulary_size(tokenizer: "PreTrainedTokenizerBase") -> int:

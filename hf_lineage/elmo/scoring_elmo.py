@@ -82,6 +82,8 @@ def top_words(
     """Expects words; see `ElmoForPreTraining.top_words`."""
     _check_vocabulary(model, tokenizer)
     words = tokenizer.tokenize(text) if isinstance(text, str) else list(text)
+    if not words:
+        raise ValueError("the text must have a word, got none")
     if not 0 <= position < len(words):
         raise ValueError(f"position must be from 0 to {len(words) - 1}, the number of a word, got {position}")
     if direction not in ("forward", "backward", "both"):

@@ -85,6 +85,11 @@ def test_words_that_cannot_be_expected(model, words, arguments, message):
         model.top_words("the cat sat .", **{"position": 1, "k": 1, "tokenizer": words, **arguments})
 
 
+def test_nothing_can_be_expected_in_a_text_without_words(model, words):
+    with pytest.raises(ValueError, match="the text must have a word, got none"):
+        model.top_words(" ", 0, 1, tokenizer=words)
+
+
 def test_texts_that_cannot_be_scored(model, words):
     with pytest.raises(ValueError, match="at least one sentence"):
         model.score([], words)

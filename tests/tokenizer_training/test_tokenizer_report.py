@@ -1,11 +1,13 @@
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AlbertTokenizer, BertTokenizer
 
 from hf_lineage import ElmoTokenizer
 from tokenizer_training.report import measure_tokenizer, save_report
+from tokenizer_training.segments import segment
 from tokenizer_training.text import TextLines
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -90,3 +92,31 @@ def test_files(tmp_path):
     assert "| cats | cat · s |" in page
     assert "| \\| | 1 |" in page
     assert "| \\* | 2 |" in page
+
+
+def test_long_texts_are_shown_by_their_beginning(tmp_path):
+    (tmp_path / "text.txt").write_text(f"{'x' * 5000}\n")
+    report = save_report(bert("a"), TextLines([tmp_path / "text.txt"], held_out=0), tmp_path)
+    assert report.most_unknown == (("x" * 5000, 1),)
+    assert f"(most often '{'x' * 99}…' x 1)" in str(report)
+    assert f"| {'x' * 99}… | 1 |" in (tmp_path / "tokenizer_report.md").read_text()
+    assert json.loads((tmp_path / "tokenizer_report.json").read_text())["most_unknown"][0]["text"] == "x" * 5000
+
+
+def test_lines_are_cut_a_few_batches_ahead_and_errors_arrive():
+    class Counting(BertTokenizer):
+        batches = 0
+
+        def __call__(self, lines, **options):
+            self.batches += 1
+            if "broken" in lines:
+                raise ValueError("broken line")
+            return super().__call__(lines, **options)
+
+    tokenizer = Counting(vocab={word: number for number, word in enumerate([*SPECIAL, "a"])})
+    segments = segment(tokenizer, ["a"] * 20_000, "read")
+    assert next(segments).line == "a"
+    segments.close()
+    assert 1 <= tokenizer.batches <= 3
+    with pytest.raises(ValueError, match="broken line"):
+        list(segment(tokenizer, [*["a"] * 1500, "broken"], "read"))

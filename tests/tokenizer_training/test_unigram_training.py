@@ -10,7 +10,7 @@ from transformers import AlbertTokenizer, AutoTokenizer, XLNetTokenizer
 from hf_lineage import LineageAlbertTokenizer, LineageXLNetTokenizer
 from tokenizer_training.text import TextLines
 from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
-from tokenizer_training.unigram_families import ALBERT, XLNET
+from tokenizer_training.unigram_families import ALBERT, XLNET, UnigramFamily
 from tokenizer_training.unigram_text import normalization_table, prepared_sentences
 
 sentencepiece = pytest.importorskip("sentencepiece")
@@ -255,3 +255,13 @@ def test_both_files_of_xlnets_give_the_same_ids(xlnet_folder, tmp_path):
 def test_xlnets_special_tokens_are_no_symbols(text, tmp_path):
     with pytest.raises(ValueError, match="'<eod>', which is a special token"):
         train_xlnet_tokenizer(text, tmp_path / "out", 110, user_defined_symbols=["<eod>"])
+
+
+def test_a_tokenizer_that_cannot_be_imported_is_an_error(tmp_path, text, monkeypatch):
+    def fail(family):
+        raise ImportError("no such tokenizer")
+
+    monkeypatch.setattr(UnigramFamily, "tokenizer_class", property(fail))
+    with pytest.raises(ImportError, match="no such tokenizer"):
+        train_albert_tokenizer(text, tmp_path / "out", 100)
+    assert not list(tmp_path.iterdir())
