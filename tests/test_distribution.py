@@ -139,7 +139,7 @@ def test_the_wheel_alone_passes_a_smoke_test(packed, tmp_path):
     assert done.stdout.splitlines()[-1] == "passed"
     done = subprocess.run([scripts / "hf-lineage", "--help"], capture_output=True, text=True, env=clean, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for command in ("info", "card", "convert", "embed", "elmo-cache"):
+    for command in ("info", "card", "convert", "embed", "elmo-cache", "push"):
         assert command in done.stdout
 
 

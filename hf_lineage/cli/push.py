@@ -23,12 +23,17 @@ def push(
 ) -> None:
     """Publish a model and its tokenizer on the Hub, in one commit."""
     from ..hub.contents import left_out_files
+    from ..hub.model_card import CARD_FILE
     from ..hub.push import push_folder
 
     quiet_progress()
     typer.echo(push_folder(folder, repo, with_code, private, revision, token, message))
     if left_out := left_out_files(folder):
         typer.echo(f"not published: {', '.join(left_out)}")
+    card = folder / CARD_FILE
+    # one that convert or Trainer wrote names the folder, which nobody else has
+    if card.is_file() and repo not in card.read_text(encoding="utf-8", errors="replace"):
+        typer.echo(f"{CARD_FILE} was published as it is and does not name {repo}: see what its listing loads")
 
 
 __all__ = ["push"]

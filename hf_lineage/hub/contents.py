@@ -13,6 +13,7 @@ import hf_lineage
 
 from ..auto import FAMILIES, Family
 from ..files import atomic_file
+from ..parameters import network_without_weights
 from .custom_code import code_names, code_texts, model_auto_map, tokenizer_auto_map
 
 TOKENIZER_CONFIG_NAME = "tokenizer_config.json"
@@ -39,7 +40,7 @@ def published_files(folder: str | os.PathLike, with_code: bool = False) -> dict[
     if not folder.is_dir():
         raise ValueError(f"no folder {folder}")
     family, config = _checked_config(folder)
-    _check_weights(folder)
+    _check_fit(folder, config, _shapes_of_weights(folder))
     files: dict[str, Path | bytes] = {
         name: folder / name for name in _files_under(folder) if not _is_left_out(name) and name not in code_names()
     }
@@ -92,24 +93,53 @@ def _checked_config(folder: Path) -> tuple[Family, dict[str, Any]]:
     return family, config
 
 
-def _check_weights(folder: Path) -> None:
-    """Refuses weights that are absent, incomplete or damaged."""
+def _shapes_of_weights(folder: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of a folder's weights; those that are absent or damaged are refused."""
     names = [SAFE_WEIGHTS_NAME]
     if not (folder / SAFE_WEIGHTS_NAME).is_file() and (folder / SAFE_WEIGHTS_INDEX_NAME).is_file():
         weight_map = _read_json(folder, SAFE_WEIGHTS_INDEX_NAME).get("weight_map")
         if not isinstance(weight_map, dict) or not weight_map:
             raise ValueError(f"{folder / SAFE_WEIGHTS_INDEX_NAME} has no weight_map")
         names = sorted({str(name) for name in weight_map.values()})
+    shapes: dict[str, tuple[int, ...]] = {}
     for name in names:
         if PurePosixPath(name).name != name or "\\" in name:
             raise ValueError(f"{folder / SAFE_WEIGHTS_INDEX_NAME} must name files of its folder, not {name!r}")
         if not (folder / name).is_file():
             raise ValueError(f"{folder} has no {name}: only complete models with safetensors are published")
         try:
-            with safe_open(folder / name, framework="pt"):
-                pass  # opening reads the header and compares the sizes in it with the file's
+            with safe_open(folder / name, framework="pt") as file:  # compares the sizes in the header with the file's
+                shapes |= {tensor: tuple(file.get_slice(tensor).get_shape()) for tensor in file.keys()}  # noqa: SIM118
         except SafetensorError as error:
             raise ValueError(f"{folder / name} is damaged or cut off: {error}") from error
+    return shapes
+
+
+def _check_fit(folder: Path, content: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
+    """Refuses weights that a model of the configuration cannot have, or that are only a part of its own."""
+    names = content.get("architectures") or []
+    if not names or names[0] not in hf_lineage.PUBLIC_NAMES or "quantization_config" in content:
+        return  # what its weights are called is not known here
+    family = FAMILIES[content["model_type"]]
+    network = network_without_weights(getattr(hf_lineage, family.config[1]).from_dict(dict(content)))
+    tied: dict[int, list[str]] = {}
+    for name, parameter in network.named_parameters(remove_duplicate=False):
+        tied.setdefault(id(parameter), []).append(name)
+        if name in shapes and shapes[name] != tuple(parameter.shape):
+            raise ValueError(
+                f"{folder} has {name} of the shape {shapes[name]}, by its {CONFIG_NAME} it must be "
+                f"{tuple(parameter.shape)}"
+            )
+
+    def part(name: str) -> str:
+        return name.removeprefix(f"{network.base_model_prefix}.").partition(".")[0]
+
+    # a part can be left out as a whole, as add_pooling_layer=False does
+    present = {part(name) for name in shapes}
+    is_foreign = not shapes.keys() & {name for same in tied.values() for name in same}
+    absent = [same[0] for same in tied.values() if not shapes.keys() & set(same)]
+    if missing := [name for name in absent if is_foreign or part(name) in present]:
+        raise ValueError(f"{folder} lacks {len(missing)} of its weights, such as {missing[0]}")
 
 
 def _published_tokenizer_config(folder: Path, family: Family, with_code: bool) -> dict[str, Any]:

@@ -129,7 +129,10 @@ def _config(folder: Path) -> "PreTrainedConfig":
 def _tokenizer(folder: Path) -> "PreTrainedTokenizerBase | None":
     if not any((folder / name).is_file() for name in ("tokenizer_config.json", "tokenizer.json")):
         return None
-    return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    try:
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    except ValueError as error:  # such as JSON's, which names no file
+        raise ValueError(f"the tokenizer in {folder} cannot be read: {error}") from error
 
 
 def _checked(run: TrainedBy, config: "PreTrainedConfig", file: StrPath) -> TrainedBy:

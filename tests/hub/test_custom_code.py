@@ -4,8 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiny_models import MODEL_TYPES, TOKENIZERS, saved
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_models import CONFIGS, MODEL_TYPES, TOKENIZERS, saved
 
+import hf_lineage
 from hf_lineage.auto import FAMILIES
 from hf_lineage.hub.contents import left_out_files, published_files, write_code
 from hf_lineage.hub.custom_code import code_files, code_texts, model_auto_map, tokenizer_auto_map
@@ -113,6 +116,11 @@ class TestFolder:
         (folder / "tokenizer_config.json").write_text(json.dumps(config))
         assert json.loads(published_files(folder)["tokenizer_config.json"]) == {"tokenizer_class": "BertTokenizer"}
 
+    def test_a_pooler_may_be_left_out(self, tmp_path):
+        model = hf_lineage.LineageAlbertModel(CONFIGS["lineage_albert"](), add_pooling_layer=False)
+        model.save_pretrained(tmp_path)
+        assert "model.safetensors" in published_files(tmp_path)
+
     def test_without_a_tokenizer(self, folder):
         for path in folder.glob("tokenizer*"):
             path.unlink()
@@ -141,6 +149,14 @@ class TestFolder:
             weights.rename(folder / "model-00001-of-00002.safetensors")
             names = {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}
             (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+        elif how == "another size":
+            (folder / "config.json").write_text(json.dumps({**config, "lstm_hidden_size": 14}))
+        elif how == "a weight missing":
+            tensors = load_file(weights)
+            tensors.pop("elmo.encoder.forward_layers.0.input_linear.bias")
+            save_file(tensors, weights, metadata={"format": "pt"})
+        elif how == "another family":
+            save_file({"wte.weight": torch.zeros(2, 2)}, weights, metadata={"format": "pt"})
         elif how == "another tokenizer":
             TOKENIZERS["lineage_xlnet"]().save_pretrained(folder)
 
@@ -156,6 +172,9 @@ class TestFolder:
             ("cut off", r"model\.safetensors is damaged or cut off"),
             ("no safetensors", r"model\.safetensors is damaged or cut off"),
             ("shard missing", r"no model-00002-of-00002\.safetensors"),
+            ("another size", r"of the shape \(\d+, 8\), by its config\.json it must be"),
+            ("a weight missing", r"lacks 1 of its weights, such as elmo\.encoder\.forward_layers\.0"),
+            ("another family", r"lacks \d+ of its weights"),
             ("another tokenizer", "LineageXLNetTokenizer beside the model, which ElmoTokenizer goes with"),
         ],
     )

@@ -294,6 +294,14 @@ def test_folders_without_a_model_of_the_package_are_refused(tmp_path, run):
     assert "no model card for the model type 'bert'; there is one for elmo, lineage_albert, lineage_xlnet" in errors
 
 
+def test_a_damaged_tokenizer_is_named(tmp_path, run):
+    folder = saved(tmp_path / "elmo", "elmo")
+    (folder / "tokenizer_config.json").write_text("{")
+    status, _, errors = run(folder)
+    assert status == 2
+    assert f"the tokenizer in {folder} cannot be read" in errors
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_has_a_part_of_the_card(family):
     card = family_card(family)

@@ -267,6 +267,13 @@ class TestCommand:
         assert hub.repositories[REPO].messages[-1] == "First"
         assert hub.asked("POST", "/api/validate-yaml")
 
+    def test_says_that_a_card_names_another_place(self, hub, folder, run):
+        (folder / "README.md").write_text('---\nlicense: mit\n---\npipeline(model="elsewhere")\n')
+        said = run(folder, REPO)[1].splitlines()
+        assert said[1:] == [f"README.md was published as it is and does not name {REPO}: see what its listing loads"]
+        (folder / "README.md").write_text(f'---\nlicense: mit\n---\npipeline(model="{REPO}")\n')
+        assert len(run(folder, REPO)[1].splitlines()) == 1
+
     def test_errors_are_one_line_and_come_before_any_request(self, hub, folder, run, tmp_path):
         for arguments, reason in [
             ((tmp_path / "none", REPO), "no folder"),
