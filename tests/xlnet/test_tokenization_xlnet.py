@@ -107,9 +107,10 @@ def test_any_text_is_encoded_within_its_bounds(pieces, text, pair):
     assert pieces(text, pair)["input_ids"] == encoded["input_ids"]
 
 
-def test_the_reader_of_the_pieces_is_that_of_the_other_family():
-    """Families travel alone, so each has its own; they must stay alike."""
+@pytest.mark.parametrize("part", ["sentencepiece", "normalization"])
+def test_what_families_have_in_common_is_alike(part):
+    """Families travel alone, so each has its own."""
     folder = Path(hf_lineage.__file__).parent
-    one = (folder / "xlnet" / "sentencepiece_xlnet.py").read_text(encoding="utf-8")
-    other = (folder / "albert" / "sentencepiece_albert.py").read_text(encoding="utf-8")
+    one = (folder / "xlnet" / f"{part}_xlnet.py").read_text(encoding="utf-8")
+    other = (folder / "albert" / f"{part}_albert.py").read_text(encoding="utf-8")
     assert one == other.replace("ALBERT", "XLNet")
