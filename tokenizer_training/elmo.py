@@ -8,7 +8,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from hf_lineage import ElmoTokenizer
-from hf_lineage.elmo.word_input_elmo import numbered
+from hf_lineage.elmo.tokenization_elmo import numbered
 from hf_lineage.files import atomic_folder
 
 from .checks import check_filled, check_vocab_size

@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -77,6 +78,11 @@ class ElmoBatchEncoding(BatchEncoding):
     def tokens(self, batch_index: int = 0) -> list[str | None]:
         """The text of each token, `None` for sentence boundaries and padding."""
         return [None if word is None else word.text for word in self.words[batch_index]]
+
+
+def numbered(entries: Iterable[str]) -> dict[str, int]:
+    """Numbers entries as `ElmoTokenizer` wants them: from 1, around padding and the special characters."""
+    return dict(zip(entries, (number for number in count(1) if number not in RESERVED), strict=False))
 
 
 class ElmoTokenizer(PreTrainedTokenizer):
@@ -659,4 +665,4 @@ def _boundary_row(boundary: int, length: int) -> CharacterIds:
     return (BEGIN_OF_WORD, boundary, END_OF_WORD, *((PADDING,) * (length - 3)))
 
 
-__all__ = ["RESERVED", "ElmoBatchEncoding", "ElmoTokenizer", "read_word_vocabulary"]
+__all__ = ["RESERVED", "ElmoBatchEncoding", "ElmoTokenizer", "numbered", "read_word_vocabulary"]

@@ -9,7 +9,6 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +29,11 @@ from .conversion_elmo import (
     read_weights,
 )
 from .modeling_elmo import ElmoModel
-from .tokenization_elmo import RESERVED, ElmoTokenizer
+from .tokenization_elmo import RESERVED, ElmoTokenizer, numbered
 
 StrPath = str | os.PathLike
 EMBEDDING = "embedding"
 SMALLEST_TABLE = max(RESERVED) + 1
-
-
-def numbered(entries: Iterable[str]) -> dict[str, int]:
-    """Numbers entries as `ElmoTokenizer` wants them: from 1, around padding and the special characters."""
-    return dict(zip(entries, (number for number in count(1) if number not in RESERVED), strict=False))
 
 
 def arranged(
@@ -168,6 +162,5 @@ __all__ = [
     "arranged",
     "convert_token_embeddings",
     "lines_of",
-    "numbered",
     "tokenizer_of_dictionaries",
 ]

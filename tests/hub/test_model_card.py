@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from card_families import FAMILIES, tiny_config, tiny_tokenizer
 from huggingface_hub import ModelCard
-from tiny_families import FAMILIES, tiny_config, tiny_tokenizer
 from transformers import AutoModel, BertConfig, BertModel
 
 import hf_lineage

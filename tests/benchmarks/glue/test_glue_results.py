@@ -63,10 +63,10 @@ def test_a_checkout_that_the_package_is_no_part_of_is_not_its_commit(tmp_path, m
     for command in ("init", "-c user.name=a -c user.email=a@b commit --allow-empty -m x"):
         subprocess.run(["git", "-C", str(tmp_path), *command.split()], check=True, capture_output=True)
     monkeypatch.setattr(results, "__file__", str(tmp_path / "results.py"))
-    assert results._git_state() == {"commit": None, "has_changes": None}
+    assert results.git_state() == {"commit": None, "has_changes": None}
     (tmp_path / "results.py").touch()
-    assert results._git_state()["commit"] is None
+    assert results.git_state()["commit"] is None
     subprocess.run(["git", "-C", str(tmp_path), "add", "results.py"], check=True)
-    state = results._git_state()
+    state = results.git_state()
     assert len(state["commit"]) == 40
     assert state["has_changes"]
