@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers.utils import logging as transformers_logging
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -19,6 +20,14 @@ def _fresh_accelerate_state():
     if state := sys.modules.get("accelerate.state"):
         state.AcceleratorState._reset_state(True)
         state.GradientState._reset_state()
+
+
+@pytest.fixture(autouse=True)
+def _same_verbosity():
+    """Commands that run in this process make transformers quiet, and its own tests read what it says."""
+    before = transformers_logging.get_verbosity()
+    yield
+    transformers_logging.set_verbosity(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -65,7 +65,9 @@ def config_of(family: str, **fields) -> PreTrainedConfig:
     if family != ELMO:
         tokenizer = tokenizer_of(family)
         fields = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **fields}
-    return getattr(hf_lineage, f"{PREFIXES[family]}Config")(**{**SIZES[family], **fields})
+    config_class = getattr(hf_lineage, f"{PREFIXES[family]}Config")
+    fields = {config_class.attribute_map.get(name, name): value for name, value in fields.items()}
+    return config_class(**{**SIZES[family], **fields})
 
 
 def model_class(family: str, head: str = "Model") -> type:

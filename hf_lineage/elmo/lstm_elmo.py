@@ -101,7 +101,10 @@ class ElmoLstmLayer(GradientCheckpointingLayer):
         input_gate, forget_gate, candidate, output_gate = gates.to(cell.dtype).chunk(4, -1)
         cell = torch.sigmoid(forget_gate + self.forget_bias) * cell
         cell = _bounded(torch.addcmul(cell, torch.sigmoid(input_gate), torch.tanh(candidate)), self.cell_clip)
-        hidden = projection((torch.sigmoid(output_gate) * torch.tanh(cell)).to(self.recurrent_linear.weight.dtype))
+        weight = self.recurrent_linear.weight
+        # of a layer that torch has quantized it is a method
+        dtype = weight.dtype if isinstance(weight, torch.Tensor) else gates.dtype
+        hidden = projection((torch.sigmoid(output_gate) * torch.tanh(cell)).to(dtype))
         return _bounded(hidden, self.proj_clip), cell
 
 

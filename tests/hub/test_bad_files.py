@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_families import FAMILIES, tiny_config, tiny_tokenizer
+from card_families import FAMILIES, tiny_config, tiny_tokenizer
 from transformers import (
     AutoConfig,
     AutoModel,
