@@ -14,6 +14,7 @@ from transformers import TokenizersBackend
 
 from .normalization_albert import text_normalizer
 from .sentencepiece_albert import read_sentencepiece_model
+from .tokenizer_origin_albert import check_tokenizer_origin
 
 if TYPE_CHECKING:
     from transformers import AlbertTokenizer
@@ -135,6 +136,11 @@ class LineageAlbertTokenizer(TokenizersBackend):
             model_max_length=model_max_length,
             **kwargs,
         )
+
+    @classmethod
+    def _from_pretrained(cls, resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs):
+        check_tokenizer_origin(cls, resolved_vocab_files.get("tokenizer_config_file"), also_read=("AlbertTokenizer",))
+        return super()._from_pretrained(resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs)
 
     @classmethod
     def convert_to_native_format(cls, trust_remote_code: bool = False, **kwargs) -> dict[str, Any]:

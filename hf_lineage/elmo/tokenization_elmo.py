@@ -14,6 +14,7 @@ from transformers.tokenization_utils_base import PaddingStrategy, TruncationStra
 from transformers.utils import to_py_obj
 
 from .character_codes_elmo import BEGIN_OF_SENTENCE, BEGIN_OF_WORD, END_OF_SENTENCE, END_OF_WORD, PADDING
+from .tokenizer_origin_elmo import check_tokenizer_origin
 
 VOCAB_FILES_NAMES = {
     "vocab_file": "vocab.txt",
@@ -192,6 +193,11 @@ class ElmoTokenizer(PreTrainedTokenizer):
         )
         if vocab_file is not None:
             self.word_vocabulary = read_word_vocabulary(vocab_file, (str(bos_token), str(eos_token), str(unk_token)))
+
+    @classmethod
+    def _from_pretrained(cls, resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs):
+        check_tokenizer_origin(cls, resolved_vocab_files.get("tokenizer_config_file"))
+        return super()._from_pretrained(resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs)
 
     @property
     def pad_token_id(self) -> int:

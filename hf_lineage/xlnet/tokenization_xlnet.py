@@ -14,6 +14,7 @@ from transformers import TokenizersBackend
 
 from .normalization_xlnet import text_normalizer
 from .sentencepiece_xlnet import read_sentencepiece_model
+from .tokenizer_origin_xlnet import check_tokenizer_origin
 
 if TYPE_CHECKING:
     from transformers import XLNetTokenizer
@@ -143,6 +144,11 @@ class LineageXLNetTokenizer(TokenizersBackend):
             **kwargs,
         )
         self._pad_token_type_id = _PADDING_SEGMENT
+
+    @classmethod
+    def _from_pretrained(cls, resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs):
+        check_tokenizer_origin(cls, resolved_vocab_files.get("tokenizer_config_file"), also_read=("XLNetTokenizer",))
+        return super()._from_pretrained(resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs)
 
     @classmethod
     def convert_to_native_format(cls, trust_remote_code: bool = False, **kwargs) -> dict[str, Any]:
