@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
 
 import wrapt
@@ -17,16 +17,29 @@ class Family:
     Args:
         config: Module and name of the configuration class.
         tokenizer: Module and name of the tokenizer class.
-        modeling: Module of the model classes.
-        models: Auto class -> model class.
+        modeling: Module of the base model and of those that learn from text alone.
+        text_models: Auto class -> model class, of those.
+        modeling_tasks: Module of the models for tasks with labels.
+        task_models: Auto class -> model class, of those.
         lora_target_modules: The linear layers that PEFT's LoRA is to change where its configuration names none.
     """
 
     config: tuple[str, str]
     tokenizer: tuple[str, str]
     modeling: str
-    models: dict[str, str] = field(default_factory=dict)
+    text_models: dict[str, str]
+    modeling_tasks: str
+    task_models: dict[str, str]
     lora_target_modules: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Auto class -> model class."""
+        return {**self.text_models, **self.task_models}
+
+    def module_of(self, auto_class: str) -> str:
+        """Module of the class that answers in an Auto class."""
+        return self.modeling_tasks if auto_class in self.task_models else self.modeling
 
 
 FAMILIES = {
@@ -34,9 +47,12 @@ FAMILIES = {
         config=(".elmo.configuration_elmo", "ElmoConfig"),
         tokenizer=(".elmo.tokenization_elmo", "ElmoTokenizer"),
         modeling=".elmo.modeling_elmo",
-        models={
+        text_models={
             "AutoModel": "ElmoModel",
             "AutoModelForPreTraining": "ElmoForPreTraining",
+        },
+        modeling_tasks=".elmo.modeling_tasks_elmo",
+        task_models={
             "AutoModelForSequenceClassification": "ElmoForSequenceClassification",
             "AutoModelForTokenClassification": "ElmoForTokenClassification",
             "AutoModelForQuestionAnswering": "ElmoForQuestionAnswering",
@@ -48,10 +64,13 @@ FAMILIES = {
         config=(".albert.configuration_albert", "LineageAlbertConfig"),
         tokenizer=(".albert.tokenization_albert", "LineageAlbertTokenizer"),
         modeling=".albert.modeling_albert",
-        models={
+        text_models={
             "AutoModel": "LineageAlbertModel",
             "AutoModelForPreTraining": "LineageAlbertForPreTraining",
             "AutoModelForMaskedLM": "LineageAlbertForMaskedLM",
+        },
+        modeling_tasks=".albert.modeling_tasks_albert",
+        task_models={
             "AutoModelForSequenceClassification": "LineageAlbertForSequenceClassification",
             "AutoModelForTokenClassification": "LineageAlbertForTokenClassification",
             "AutoModelForQuestionAnswering": "LineageAlbertForQuestionAnswering",
@@ -63,10 +82,13 @@ FAMILIES = {
         config=(".xlnet.configuration_xlnet", "LineageXLNetConfig"),
         tokenizer=(".xlnet.tokenization_xlnet", "LineageXLNetTokenizer"),
         modeling=".xlnet.modeling_xlnet",
-        models={
+        text_models={
             "AutoModel": "LineageXLNetModel",
             "AutoModelForPreTraining": "LineageXLNetForPreTraining",
             "AutoModelForCausalLM": "LineageXLNetLMHeadModel",
+        },
+        modeling_tasks=".xlnet.modeling_tasks_xlnet",
+        task_models={
             "AutoModelForSequenceClassification": "LineageXLNetForSequenceClassification",
             "AutoModelForTokenClassification": "LineageXLNetForTokenClassification",
             "AutoModelForQuestionAnswering": "LineageXLNetForQuestionAnsweringSimple",
@@ -81,7 +103,7 @@ _OTHER_NAMES = {
     "ElmoEmbedder": ".elmo.embedder_elmo",
     "ElmoPreTrainedModel": ".elmo.modeling_elmo",
     "LineageAlbertPreTrainedModel": ".albert.modeling_albert",
-    "LineageXLNetForQuestionAnswering": ".xlnet.modeling_xlnet",
+    "LineageXLNetForQuestionAnswering": ".xlnet.modeling_tasks_xlnet",
     "LineageXLNetPreTrainedModel": ".xlnet.modeling_xlnet",
     "convert_elmo_checkpoint": ".elmo.conversion_elmo",
     "export_elmo_checkpoint": ".elmo.conversion_elmo",
@@ -100,7 +122,7 @@ def _public_names() -> dict[str, str]:
     for family in FAMILIES.values():
         for module, name in (family.config, family.tokenizer):
             names[name] = module
-        names.update(dict.fromkeys(family.models.values(), family.modeling))
+        names.update({name: family.module_of(auto_class) for auto_class, name in family.models.items()})
     names.update({name: module for module, name in PIPELINES.values()})
     return dict(sorted(names.items()))
 
@@ -182,7 +204,7 @@ def _register_models() -> None:
     for family in FAMILIES.values():
         for auto_class, name in family.models.items():
             getattr(modeling_auto, auto_class).register(
-                _load(*family.config), _load(family.modeling, name), exist_ok=True
+                _load(*family.config), _load(family.module_of(auto_class), name), exist_ok=True
             )
 
 

@@ -1,7 +1,6 @@
 """`hf-lineage convert`: checkpoints in the formats of the original implementations and of transformers."""
 
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -79,8 +78,8 @@ def elmo_export(
     overwrite: Annotated[bool, typer.Option(help="Replace files that exist.")] = False,
 ) -> None:
     """Write an ELMo model in the original format, for bilm-tf and AllenNLP."""
-    from ..elmo import modeling_elmo
     from ..elmo.conversion_elmo import export_elmo_checkpoint
+    from ..elmo.modeling_elmo import ElmoModel
 
     present = [str(file) for file in (options, weights) if file.exists()]
     if present and not overwrite:
@@ -90,7 +89,7 @@ def elmo_export(
     if model_type != "elmo":
         raise ValueError(f"{model} is a model of the type {model_type!r}, not 'elmo'")
     # any class with a base model will do, but only the one that was saved has its own softmax and not a new one
-    model_class = _saved_class(modeling_elmo, "ElmoModel", model) if softmax else modeling_elmo.ElmoModel
+    model_class = _saved_class(ElmoModel, model) if softmax else ElmoModel
     export_elmo_checkpoint(model_class.from_pretrained(model), options, weights, with_softmax=softmax)
     typer.echo(f"{options} and {weights} written")
 
@@ -102,11 +101,11 @@ def albert(
     overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
 ) -> None:
     """Convert an ALBERT or a BERT of transformers to an ALBERT-style model."""
-    from ..albert import modeling_albert
+    from ..albert.modeling_albert import LineageAlbertModel
     from ..albert.tokenization_albert import LineageAlbertTokenizer
 
     model_type = _checked_type(source, "albert", "bert")
-    model = _saved_class(modeling_albert, "LineageAlbertModel", source).from_pretrained(source)
+    model = _saved_class(LineageAlbertModel, source).from_pretrained(source)
     tokenizer = _tokenizer(source, LineageAlbertTokenizer if model_type == "albert" else None)
     _save_with_tokenizer(model, tokenizer, output, overwrite, _source_facts(source, model_type))
 
@@ -119,10 +118,10 @@ def albert_export(
     overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
 ) -> None:
     """Convert an ALBERT-style model to an ALBERT or a BERT of transformers."""
-    from ..albert import modeling_albert
+    from ..albert.modeling_albert import LineageAlbertModel
 
     _checked_type(source, "lineage_albert")
-    model = _saved_class(modeling_albert, "LineageAlbertModel", source).from_pretrained(source)
+    model = _saved_class(LineageAlbertModel, source).from_pretrained(source)
     _save_with_tokenizer(model.to_transformers(model_type), _exported_tokenizer(source), output, overwrite)
 
 
@@ -133,11 +132,11 @@ def xlnet(
     overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
 ) -> None:
     """Convert an XLNet of transformers to an XLNet-style model."""
-    from ..xlnet import modeling_xlnet
+    from ..xlnet.modeling_xlnet import LineageXLNetModel
     from ..xlnet.tokenization_xlnet import LineageXLNetTokenizer
 
     _checked_type(source, "xlnet")
-    model = _saved_class(modeling_xlnet, "LineageXLNetModel", source).from_pretrained(source)
+    model = _saved_class(LineageXLNetModel, source).from_pretrained(source)
     tokenizer = _tokenizer(source, LineageXLNetTokenizer)
     _save_with_tokenizer(model, tokenizer, output, overwrite, _source_facts(source, "xlnet"))
 
@@ -149,10 +148,10 @@ def xlnet_export(
     overwrite: Annotated[bool, typer.Option(help="Replace the output folder if it exists.")] = False,
 ) -> None:
     """Convert an XLNet-style model to an XLNet of transformers."""
-    from ..xlnet import modeling_xlnet
+    from ..xlnet.modeling_xlnet import LineageXLNetModel
 
     _checked_type(source, "lineage_xlnet")
-    model = _saved_class(modeling_xlnet, "LineageXLNetModel", source).from_pretrained(source)
+    model = _saved_class(LineageXLNetModel, source).from_pretrained(source)
     _save_with_tokenizer(model.to_transformers(), _exported_tokenizer(source), output, overwrite)
 
 
@@ -169,11 +168,14 @@ def _checked_type(source: str, *allowed: str) -> str:
     return model_type
 
 
-def _saved_class(modeling: ModuleType, base: str, source: str) -> "type[PreTrainedModel]":
+def _saved_class(base: "type[PreTrainedModel]", source: str) -> "type[PreTrainedModel]":
     """The class that a source was saved from, or the family's base model."""
-    config = getattr(modeling, base).config_class.from_pretrained(source)
-    (name,) = (config.architectures or [])[:1] or [base]
-    return getattr(modeling, name if name in modeling.__all__ else base)
+    import hf_lineage
+
+    config = base.config_class.from_pretrained(source)
+    (name,) = (config.architectures or [])[:1] or [base.__name__]
+    saved = getattr(hf_lineage, name) if name in hf_lineage.__all__ else base
+    return saved if isinstance(saved, type) and issubclass(saved, base.__mro__[1]) else base
 
 
 def _model_type(source: str) -> str | None:

@@ -1,4 +1,4 @@
-"""How ELMo's token vectors become the vector of a sentence or a pair, and its class."""
+"""How ELMo's token vectors become the vector of a sentence or a pair, and its class; losses of the models."""
 
 import torch
 from torch import nn
@@ -58,4 +58,19 @@ class ElmoClassificationHead(nn.Module):
         return torch.where(some, pooled, 0)
 
 
-__all__ = ["ElmoClassificationHead"]
+def mean_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy over the labels that are not -100; 0 if there are none."""
+    total = nn.functional.cross_entropy(
+        logits.flatten(0, -2).float(), labels.flatten(), ignore_index=-100, reduction="sum"
+    )
+    return total / (labels != -100).sum().clamp(min=1)
+
+
+def position_loss(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Mean cross-entropy of `(batch, tokens)` scores of places; those behind the text do not count."""
+    positions = positions.reshape(-1)
+    tokens = logits.shape[1]
+    return mean_cross_entropy(logits, torch.where(positions < tokens, positions, -100))
+
+
+__all__ = ["ElmoClassificationHead", "mean_cross_entropy", "position_loss"]

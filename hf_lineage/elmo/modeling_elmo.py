@@ -11,30 +11,20 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers import initialization as init
-from transformers.modeling_outputs import (
-    MultipleChoiceModelOutput,
-    QuestionAnsweringModelOutput,
-    SequenceClassifierOutput,
-    TokenClassifierOutput,
-)
 from transformers.utils import ModelOutput, can_return_tuple
 
 from .character_codes_elmo import END_OF_SENTENCE
 from .character_encoder_elmo import ElmoCharacterEncoder, ElmoHighway
 from .checks_elmo import (
-    check_classification_labels,
     check_input_ids,
     check_labels,
-    check_no_kept_boundaries,
-    check_positions,
-    check_shape,
     check_states,
     check_token_mask,
     check_token_type_ids,
     refuses_foreign_arguments,
 )
 from .configuration_elmo import ElmoConfig
-from .heads_elmo import ElmoClassificationHead
+from .heads_elmo import mean_cross_entropy
 from .loading_elmo import load_checked
 from .lstm_elmo import ElmoLstmEncoder, ElmoLstmLayer
 from .packing_elmo import PackedSequences, pack
@@ -538,8 +528,8 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         if forward_labels is None or backward_targets is None:
             return outputs
         if outputs.forward_logits is not None and outputs.backward_logits is not None:
-            outputs.forward_loss = _mean_cross_entropy(outputs.forward_logits, forward_labels)
-            outputs.backward_loss = _mean_cross_entropy(outputs.backward_logits, backward_targets)
+            outputs.forward_loss = mean_cross_entropy(outputs.forward_logits, forward_labels)
+            outputs.backward_loss = mean_cross_entropy(outputs.backward_logits, backward_targets)
         else:
             outputs.forward_loss = self._loss(ahead, forward_labels, num_samples)
             outputs.backward_loss = self._loss(back, backward_targets, num_samples)
@@ -581,225 +571,6 @@ class ElmoForPreTraining(ElmoPreTrainedModel):
         return torch.where(packed.is_boundary, boundaries, symbols), at_end
 
 
-class ElmoForSequenceClassification(ElmoPreTrainedModel):
-    """ELMo with a classifier (or regressor) of sentences and sentence pairs."""
-
-    def __init__(self, config: ElmoConfig):
-        super().__init__(config)
-        check_no_kept_boundaries(config, type(self).__name__)
-        self.num_labels = config.num_labels
-        self.elmo = ElmoModel(config)
-        self.features = ElmoTaskFeatures(config)
-        self.classifier = ElmoClassificationHead(config, config.num_labels, config.task_feature_size)
-        self.post_init()
-
-    @refuses_foreign_arguments
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> SequenceClassifierOutput:
-        """Classifies each row.
-
-        Args:
-            input_ids: As in `ElmoModel`.
-            attention_mask: As in `ElmoModel`.
-            token_type_ids: As in `ElmoModel`.
-            labels: `(batch,)` int64 classes, `(batch,)` float targets of a regression (`num_labels=1`), or
-                `(batch, num_labels)` floats for `problem_type="multi_label_classification"`.
-            output_hidden_states: As in `ElmoModel`.
-
-        Raises:
-            ValueError: If an argument has the wrong shape, dtype or range.
-        """
-        if labels is not None:
-            check_input_ids(input_ids, self.config)
-            check_classification_labels(labels, self.config, len(input_ids))
-        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
-        features = self.features(outputs.last_hidden_state, input_ids, outputs.attention_mask)
-        logits = self.classifier(features, outputs.attention_mask, token_type_ids)
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
-        return SequenceClassifierOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
-
-
-class ElmoForTokenClassification(ElmoPreTrainedModel):
-    """ELMo with a classifier of each token."""
-
-    def __init__(self, config: ElmoConfig):
-        super().__init__(config)
-        check_no_kept_boundaries(config, type(self).__name__)
-        self.num_labels = config.num_labels
-        self.elmo = ElmoModel(config)
-        self.dropout = nn.Dropout(config.classifier_dropout)
-        self.features = ElmoTaskFeatures(config)
-        self.classifier = nn.Linear(config.task_feature_size, config.num_labels)
-        self.post_init()
-
-    @refuses_foreign_arguments
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> TokenClassifierOutput:
-        """Classifies each token.
-
-        Args:
-            input_ids: As in `ElmoModel`.
-            attention_mask: As in `ElmoModel`.
-            token_type_ids: As in `ElmoModel`.
-            labels: `(batch, tokens)` int64 classes, -100 for a token that does not count.
-            output_hidden_states: As in `ElmoModel`.
-
-        Raises:
-            ValueError: If an argument has the wrong shape, dtype or range.
-        """
-        if labels is not None:
-            check_input_ids(input_ids, self.config)
-            check_token_mask("labels", labels, input_ids)
-            check_labels(labels, self.num_labels, "num_labels")
-        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
-        features = self.features(outputs.last_hidden_state, input_ids, outputs.attention_mask)
-        logits = self.classifier(self.dropout(features))
-        loss = None if labels is None else _mean_cross_entropy(logits, labels)
-        return TokenClassifierOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
-
-
-class ElmoForQuestionAnswering(ElmoPreTrainedModel):
-    """ELMo with a classifier of the first and the last token of an answer."""
-
-    def __init__(self, config: ElmoConfig):
-        super().__init__(config)
-        check_no_kept_boundaries(config, type(self).__name__)
-        self.elmo = ElmoModel(config)
-        self.dropout = nn.Dropout(config.classifier_dropout)
-        self.qa_outputs = nn.Linear(config.hidden_size, 2)
-        self.post_init()
-
-    @refuses_foreign_arguments
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.Tensor | None = None,
-        start_positions: torch.Tensor | None = None,
-        end_positions: torch.Tensor | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> QuestionAnsweringModelOutput:
-        """Scores each token as first and as last of the answer.
-
-        Args:
-            input_ids: As in `ElmoModel`.
-            attention_mask: As in `ElmoModel`.
-            token_type_ids: As in `ElmoModel`. With `pair_encoding="joint"`, the default, the question is read before
-                the text; read separately, the text would not know the question.
-            start_positions: `(batch,)` int64, the first token of the answer; one past the last token or more if
-                truncation has removed the answer, which then does not count.
-            end_positions: `(batch,)` int64, the last token of the answer, likewise.
-            output_hidden_states: As in `ElmoModel`.
-
-        Raises:
-            ValueError: If an argument has the wrong shape, dtype or range.
-        """
-        if (start_positions is None) != (end_positions is None):
-            raise ValueError("start_positions and end_positions must be given together, got only one of them")
-        if start_positions is not None and end_positions is not None:
-            check_input_ids(input_ids, self.config)
-            check_positions("start_positions", start_positions, len(input_ids))
-            check_positions("end_positions", end_positions, len(input_ids))
-        outputs = self.elmo(input_ids, attention_mask, token_type_ids, output_hidden_states=output_hidden_states)
-        start_logits, end_logits = self.qa_outputs(self.dropout(outputs.last_hidden_state)).unbind(-1)
-        loss = None
-        if start_positions is not None and end_positions is not None:
-            losses = [
-                _position_loss(start_logits, start_positions),
-                _position_loss(end_logits, end_positions),
-            ]
-            loss = sum(losses) / 2
-        return QuestionAnsweringModelOutput(
-            loss=loss, start_logits=start_logits, end_logits=end_logits, hidden_states=outputs.hidden_states
-        )
-
-
-class ElmoForMultipleChoice(ElmoPreTrainedModel):
-    """ELMo with a score for each choice."""
-
-    def __init__(self, config: ElmoConfig):
-        super().__init__(config)
-        check_no_kept_boundaries(config, type(self).__name__)
-        self.elmo = ElmoModel(config)
-        self.classifier = ElmoClassificationHead(config, 1)
-        self.post_init()
-
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.Tensor | None = None,
-        labels: torch.Tensor | None = None,
-        output_hidden_states: bool | None = None,
-    ) -> MultipleChoiceModelOutput:
-        """Scores each choice.
-
-        Args:
-            input_ids: `(batch, choices, tokens, token_row_size)` int64, or the last two dimensions as one,
-                which is how `DataCollatorForMultipleChoice` gives them.
-            attention_mask: `(batch, choices, tokens)`.
-            token_type_ids: `(batch, choices, tokens)`.
-            labels: `(batch,)` int64, the right choice.
-            output_hidden_states: As in `ElmoModel`; the hidden states have `batch * choices` rows.
-
-        Raises:
-            ValueError: If an argument has the wrong shape, dtype or range.
-        """
-        characters = self.config.token_row_size
-        if input_ids.dim() == 3 and input_ids.shape[-1] % characters == 0:
-            input_ids = input_ids.unflatten(-1, (-1, characters))
-        if input_ids.dim() != 4:
-            raise ValueError(
-                f"input_ids must have 4 dimensions (batch, choices, tokens, characters), got {tuple(input_ids.shape)}"
-            )
-        choices = input_ids.shape[1]
-        if labels is not None:
-            check_shape("labels", labels, input_ids.shape[:1], "one choice a row")
-            check_labels(labels, choices, "the number of choices")
-        attention_mask, token_type_ids = (
-            None if values is None else values.flatten(0, 1) for values in (attention_mask, token_type_ids)
-        )
-        outputs = self.elmo(
-            input_ids.flatten(0, 1), attention_mask, token_type_ids, output_hidden_states=output_hidden_states
-        )
-        logits = self.classifier(outputs.last_hidden_state, outputs.attention_mask, token_type_ids)
-        logits = logits.view(-1, choices)
-        loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
-        return MultipleChoiceModelOutput(loss=loss, logits=logits, hidden_states=outputs.hidden_states)
-
-
-def _mean_cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy over the labels that are not -100; 0 if there are none."""
-    total = nn.functional.cross_entropy(
-        logits.flatten(0, -2).float(), labels.flatten(), ignore_index=-100, reduction="sum"
-    )
-    return total / (labels != -100).sum().clamp(min=1)
-
-
-def _position_loss(logits: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    positions = positions.reshape(-1)
-    tokens = logits.shape[1]
-    return _mean_cross_entropy(logits, torch.where(positions < tokens, positions, -100))
-
-
 def _init_scaled(linear: nn.Linear, bias: float = 0.0) -> None:
     """Weights from N(0, 1 / sqrt(inputs)), as bilm-tf's highway, projection and softmax layers."""
     init.normal_(linear.weight, mean=0.0, std=linear.in_features**-0.5)
@@ -807,11 +578,7 @@ def _init_scaled(linear: nn.Linear, bias: float = 0.0) -> None:
 
 
 __all__ = [
-    "ElmoForMultipleChoice",
     "ElmoForPreTraining",
-    "ElmoForQuestionAnswering",
-    "ElmoForSequenceClassification",
-    "ElmoForTokenClassification",
     "ElmoModel",
     "ElmoPreTrainedModel",
 ]

@@ -24,7 +24,7 @@ def code_files(family: Family) -> list[Path]:
     They are found as transformers finds them in a repository: from the configuration, the models and the tokenizer,
     along flat relative imports.
     """
-    starts = [_file(module) for module in (family.config[0], family.modeling, family.tokenizer[0])]
+    starts = [_file(module) for module in _start_modules(family)]
     needed = {path for start in starts for path in (start, *map(Path, get_relative_import_files(start)))}
     return sorted(needed)
 
@@ -54,13 +54,20 @@ def code_names() -> frozenset[str]:
 
 def model_auto_map(family: Family, with_code: bool) -> dict[str, str]:
     """The `auto_map` of config.json: each Auto class in which the family answers, and where its class is."""
-    models = {auto_class: _reference(family.modeling, name, with_code) for auto_class, name in family.models.items()}
+    models = {
+        auto_class: _reference(family.module_of(auto_class), name, with_code)
+        for auto_class, name in family.models.items()
+    }
     return {"AutoConfig": _reference(*family.config, with_code), **models}
 
 
 def tokenizer_auto_map(family: Family, with_code: bool) -> dict[str, list[str | None]]:
     """The `auto_map` of tokenizer_config.json, in transformers' form for a tokenizer: a pair whose second is None."""
     return {"AutoTokenizer": [_reference(*family.tokenizer, with_code), None]}
+
+
+def _start_modules(family: Family) -> tuple[str, ...]:
+    return family.config[0], family.modeling, family.modeling_tasks, family.tokenizer[0]
 
 
 def _reference(module: str, name: str, with_code: bool) -> str:

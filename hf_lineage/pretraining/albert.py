@@ -1,5 +1,6 @@
 """Pretraining of the ALBERT-style family: masked spans, and the order of sentences or whether they belong together."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
@@ -42,6 +43,9 @@ class AlbertArguments:
         metadata=describe("Most tokens of an example that are predicted; by default all of that share."),
     )
     max_ngram: int = field(default=3, metadata=describe("Longest span that is masked, in words."))
+    sentence_loss_weight: float = field(
+        default=1.0, metadata=describe("Factor of the sentence loss; the original adds the two losses as they are.")
+    )
     short_sequence_probability: float = field(
         default=0.1, metadata=describe("Share of the examples that are shorter than --max_length.")
     )
@@ -57,6 +61,7 @@ class AlbertArguments:
         )
         require(self, ("masked_fraction",), lambda value: 0 < value <= 1, "above 0 and at most 1")
         require(self, ("max_predictions",), lambda value: value is None or value >= 1, "at least 1")
+        require(self, ("sentence_loss_weight",), lambda value: 0 < value < math.inf, "a number above 0")
         require(self, ("max_ngram",), lambda value: value >= 1, "at least 1")
         require(self, ("short_sequence_probability",), lambda value: 0 <= value <= 1, "between 0 and 1")
 
@@ -112,6 +117,11 @@ class AlbertObjective(Objective):
         outputs = model(**inputs)
         losses = {"prediction_loss": outputs.prediction_loss, "sentence_loss": outputs.sentence_loss}
         return {name: loss for name, loss in losses.items() if loss is not None}, None
+
+    def total(self, losses: dict[str, Any]) -> Any:
+        """As in `Objective`, the sentence loss times its weight."""
+        weights = {"sentence_loss": self.own.sentence_loss_weight}
+        return sum(loss * weights.get(name, 1.0) for name, loss in losses.items())
 
     def evaluate(
         self, model: nn.Module, inputs: Inputs, carried: None, name: str

@@ -152,4 +152,15 @@ def check_shape(name: str, values: torch.Tensor, allowed: Sequence[tuple[int, ..
         raise ValueError(f"{name} must be a tensor of shape {shapes}, got {given}")
 
 
-__all__ = ["Sizes", "check_shape", "content_keys", "padding_mask", "rows_of", "visible_keys"]
+def real_tokens(
+    attention_mask: torch.Tensor | None, input_mask: torch.Tensor | None, tokens: int
+) -> torch.Tensor | None:
+    """`(batch, tokens)` bool, true where a token is no padding; `None` if no mask of two dimensions says so."""
+    if input_mask is not None:
+        return input_mask == 0
+    if attention_mask is None or attention_mask.dim() != 2:
+        return None
+    return attention_mask[:, -tokens:] != 0
+
+
+__all__ = ["Sizes", "check_shape", "content_keys", "padding_mask", "real_tokens", "rows_of", "visible_keys"]

@@ -68,6 +68,13 @@ def test_losses_are_the_models_and_counts_are_their_terms(make_objective, senten
     assert objective.num_tokens(inputs) == inputs["input_ids"].ne(objective.tokenizer.pad_token_id).sum()
 
 
+def test_what_is_minimized_has_the_weighted_sentence_loss(make_objective):
+    losses = {"prediction_loss": torch.tensor(2.0), "sentence_loss": torch.tensor(0.5)}
+    assert make_objective().total(losses) == 2.5
+    assert make_objective({"sentence_loss_weight": 8.0}).total(losses) == 6.0
+    assert make_objective({"sentence_loss_weight": 8.0}).total({"prediction_loss": torch.tensor(2.0)}) == 2.0
+
+
 @pytest.mark.parametrize("sentence_objective", ["sop", "nsp", "none"])
 @pytest.mark.parametrize("padding_free", [False, True])
 def test_evaluation_sums_give_the_models_losses(make_objective, sentence_objective: str, padding_free: bool):

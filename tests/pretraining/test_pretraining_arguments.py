@@ -119,6 +119,8 @@ def test_a_missing_file():
         ("--max_steps=1 --model_config=[1]", r"--model_config must be a JSON object, got '\[1\]'"),
         ("--max_steps=1 --model_config={", "--model_config must be a JSON object"),
         ("--max_steps=1 --masked_fraction=0", "--masked_fraction must be above 0 and at most 1"),
+        ("--max_steps=1 --sentence_loss_weight=0", "--sentence_loss_weight must be a number above 0"),
+        ("--max_steps=1 --sentence_loss_weight=inf", "--sentence_loss_weight must be a number above 0"),
         ("--max_steps=1 --max_predictions=0", "--max_predictions must be at least 1"),
         ("--max_steps=1 --max_ngram=0", "--max_ngram must be at least 1"),
         ("--max_steps=1 --short_sequence_probability=2", "--short_sequence_probability must be between 0 and 1"),

@@ -2,7 +2,7 @@ import pytest
 import torch
 import transformers
 
-from hf_lineage.xlnet import modeling_xlnet
+import hf_lineage
 from hf_lineage.xlnet.configuration_xlnet import LineageXLNetConfig
 
 SIZES = {"vocab_size": 60, "d_model": 32, "n_layer": 3, "n_head": 4, "d_inner": 48, "dropout": 0.0}
@@ -32,7 +32,7 @@ def build():
 
     def model(name="Model", std=0.3, talkative=False, **fields):
         config = LineageXLNetConfig(**{**SIZES, **fields})
-        return randomize(getattr(modeling_xlnet, f"LineageXLNet{name}")(config), std, talkative)
+        return randomize(getattr(hf_lineage, f"LineageXLNet{name}")(config), std, talkative)
 
     return model
 
@@ -45,6 +45,6 @@ def twins(tmp_path):
         peer = getattr(transformers, f"XLNet{name}")(transformers.XLNetConfig(**{**SIZES, **fields}))
         randomize(peer, std, talkative)
         peer.save_pretrained(tmp_path / "peer")
-        return peer, getattr(modeling_xlnet, f"LineageXLNet{name}").from_pretrained(tmp_path / "peer")
+        return peer, getattr(hf_lineage, f"LineageXLNet{name}").from_pretrained(tmp_path / "peer")
 
     return pair
