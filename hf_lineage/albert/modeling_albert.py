@@ -5,7 +5,7 @@ Lan et al. 2020, "ALBERT: A Lite BERT for Self-supervised Learning of Language R
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
@@ -36,6 +36,10 @@ from .layers_albert import (
 )
 from .loading_albert import load_checked
 from .packing_albert import KeptTokens, PackedSequences, first_real_tokens, is_exporting, packed_row
+
+if TYPE_CHECKING:
+    # transformers finds the files of a model by the imports in them: where this one goes as custom code, so do those
+    from .modeling_tasks_albert import LineageAlbertForSequenceClassification  # noqa: F401
 
 
 @dataclass

@@ -10,11 +10,7 @@ from transformers.modeling_outputs import (
 )
 from transformers.utils import can_return_tuple
 
-from .checks_albert import (
-    check_labels,
-    check_positions,
-    check_same_shape,
-)
+from .checks_albert import check_labels, check_positions, check_same_shape
 from .configuration_albert import LineageAlbertConfig
 from .heads_albert import prediction_loss, span_loss
 from .modeling_albert import LineageAlbertModel, LineageAlbertPreTrainedModel

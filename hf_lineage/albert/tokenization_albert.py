@@ -139,7 +139,7 @@ class LineageAlbertTokenizer(TokenizersBackend):
 
     @classmethod
     def _from_pretrained(cls, resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs):
-        check_tokenizer_origin(cls, resolved_vocab_files.get("tokenizer_config_file"), also_read=("AlbertTokenizer",))
+        check_tokenizer_origin(cls, resolved_vocab_files, also_read=("AlbertTokenizer",))
         return super()._from_pretrained(resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs)
 
     @classmethod

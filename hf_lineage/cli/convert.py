@@ -175,7 +175,7 @@ def _saved_class(base: "type[PreTrainedModel]", source: str) -> "type[PreTrained
     config = base.config_class.from_pretrained(source)
     (name,) = (config.architectures or [])[:1] or [base.__name__]
     saved = getattr(hf_lineage, name) if name in hf_lineage.__all__ else base
-    return saved if isinstance(saved, type) and issubclass(saved, base.__mro__[1]) else base
+    return saved if isinstance(saved, type) and issubclass(saved, base.__bases__[0]) else base
 
 
 def _model_type(source: str) -> str | None:

@@ -5,7 +5,7 @@ Peters et al. 2018, "Deep contextualized word representations" (https://arxiv.or
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
@@ -32,6 +32,10 @@ from .scalar_mix_elmo import ElmoScalarMix, layer_statistics
 from .scoring_elmo import ElmoScores, score_sentences, top_words
 from .softmax_elmo import ElmoTiedSoftmax, word_logits, word_losses, word_softmax
 from .task_features_elmo import ElmoTaskFeatures
+
+if TYPE_CHECKING:
+    # transformers finds the files of a model by the imports in them: where this one goes as custom code, so do those
+    from .modeling_tasks_elmo import ElmoForSequenceClassification  # noqa: F401
 
 
 @dataclass

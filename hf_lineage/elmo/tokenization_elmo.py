@@ -196,7 +196,7 @@ class ElmoTokenizer(PreTrainedTokenizer):
 
     @classmethod
     def _from_pretrained(cls, resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs):
-        check_tokenizer_origin(cls, resolved_vocab_files.get("tokenizer_config_file"))
+        check_tokenizer_origin(cls, resolved_vocab_files)
         return super()._from_pretrained(resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs)
 
     @property

@@ -44,7 +44,8 @@ class AlbertArguments:
     )
     max_ngram: int = field(default=3, metadata=describe("Longest span that is masked, in words."))
     sentence_loss_weight: float = field(
-        default=1.0, metadata=describe("Factor of the sentence loss; the original adds the two losses as they are.")
+        default=1.0,
+        metadata=describe("Factor of the sentence loss in the total; 1 as in the original, more for short trainings."),
     )
     short_sequence_probability: float = field(
         default=0.1, metadata=describe("Share of the examples that are shorter than --max_length.")

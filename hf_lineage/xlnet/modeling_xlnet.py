@@ -6,7 +6,7 @@ Yang et al. 2019, "XLNet: Generalized Autoregressive Pretraining for Language Un
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
@@ -20,11 +20,7 @@ from .checks_xlnet import check_input_ids
 from .configuration_xlnet import LineageXLNetConfig
 from .conversion_xlnet import loaded_from_transformers, to_transformers
 from .generation_xlnet import LineageXLNetGenerationMixin
-from .heads_xlnet import (
-    IGNORED,
-    LineageXLNetNextSentence,
-    token_loss,
-)
+from .heads_xlnet import IGNORED, LineageXLNetNextSentence, token_loss
 from .layers_xlnet import LayerContext, LineageXLNetLayer, LineageXLNetRelativeAttention
 from .loading_xlnet import load_checked
 from .masks_xlnet import Sizes, check_shape, content_keys, padding_mask, real_tokens, rows_of, visible_keys
@@ -32,6 +28,10 @@ from .permutation_xlnet import perm_mask_of_ranks
 from .positions_xlnet import directed, relative_positions
 from .projection_xlnet import project
 from .scoring_xlnet import Order, score_tokens
+
+if TYPE_CHECKING:
+    # transformers finds the files of a model by the imports in them: where this one goes as custom code, so do those
+    from .modeling_tasks_xlnet import LineageXLNetForSequenceClassification  # noqa: F401
 
 
 @dataclass

@@ -147,7 +147,7 @@ class LineageXLNetTokenizer(TokenizersBackend):
 
     @classmethod
     def _from_pretrained(cls, resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs):
-        check_tokenizer_origin(cls, resolved_vocab_files.get("tokenizer_config_file"), also_read=("XLNetTokenizer",))
+        check_tokenizer_origin(cls, resolved_vocab_files, also_read=("XLNetTokenizer",))
         return super()._from_pretrained(resolved_vocab_files, pretrained_model_name_or_path, *args, **kwargs)
 
     @classmethod

@@ -22,6 +22,7 @@ from transformers.utils import logging
 
 import hf_lineage
 from hf_lineage.auto import FAMILIES as TABLE
+from hf_lineage.elmo.tokenizer_origin_elmo import check_tokenizer_origin
 
 BASE_CLASSES = {family: getattr(hf_lineage, TABLE[family].models["AutoModel"]) for family in FAMILIES}
 CONFIG_CLASSES = {family: getattr(hf_lineage, TABLE[family].config[1]) for family in FAMILIES}
@@ -249,12 +250,15 @@ def test_a_tokenizer_of_another_family_is_refused(family, other, tmp_path):
     ("name", "readers"),
     [
         ("AlbertTokenizer", {"lineage_albert"}),
+        ("AlbertTokenizerFast", {"lineage_albert"}),
         ("XLNetTokenizer", {"lineage_xlnet"}),
+        ("XLNetTokenizerFast", {"lineage_xlnet"}),
         ("T5Tokenizer", set()),
         ("BertTokenizerFast", set()),
         # of no model
         ("PreTrainedTokenizerFast", {"lineage_albert", "lineage_xlnet"}),
         ("TokenizerOfAUser", {"lineage_albert", "lineage_xlnet"}),
+        ("logging", {"lineage_albert", "lineage_xlnet"}),  # a name of transformers, but of no class
         (None, {"lineage_albert", "lineage_xlnet"}),
     ],
 )
@@ -268,6 +272,28 @@ def test_whose_files_a_tokenizer_reads(family, name, readers, tmp_path):
     else:
         with pytest.raises(ValueError, match=f"is that of a {name}, whose files"):
             TOKENIZER_CLASSES[family].from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("content", ["{", "[]", '{"model_type": []}', '{"model_type": "unheard_of"}'])
+def test_a_tokenizer_does_not_need_the_configuration_beside_it(family, content, tmp_path, warned):
+    tiny_tokenizer(family).save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(content)
+    assert TOKENIZER_CLASSES[family].from_pretrained(tmp_path)("it was")["input_ids"]
+    assert not warned
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tokenizers_of_users_read_what_they_derive_from(family, tmp_path, warned):
+    """A class from the Hub is another than the package's, of the same name; both may be derived from."""
+    tiny_tokenizer(family).save_pretrained(tmp_path)
+    AutoModel.from_config(tiny_config(family)).save_pretrained(tmp_path)
+    package_class = TOKENIZER_CLASSES[family]
+    from_hub = type(package_class.__name__, (package_class.__base__,), {})
+    for tokenizer_class in (type("Mine", (package_class,), {}), type("Mine", (from_hub,), {})):
+        files = {"tokenizer_config_file": str(tmp_path / "tokenizer_config.json")}
+        check_tokenizer_origin(tokenizer_class, files)
+    assert not warned
 
 
 @pytest.mark.parametrize("other", FAMILIES)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tiny_models import CONFIGS, MODEL_TYPES, TOKENIZERS, saved
+from transformers.dynamic_module_utils import get_relative_import_files
 
 import hf_lineage
 from hf_lineage.auto import FAMILIES
@@ -40,6 +41,14 @@ def test_files_import_their_siblings_and_what_transformers_requires(family):
         for level, module in imports(path):
             assert (level, module) in [(1, name) for name in names] or level == 0, (path.name, module)
             assert level or module.partition(".")[0] in ALLOWED, (path.name, module)
+
+
+def test_every_model_takes_the_files_along_that_the_auto_map_names(family):
+    """transformers copies the file of a class and what it imports, and keeps the whole `auto_map`."""
+    named = {reference.partition(".")[0] for reference in model_auto_map(family, with_code=True).values()}
+    for module in named - {family.config[0].rpartition(".")[2]}:
+        (start,) = (path for path in code_files(family) if path.stem == module)
+        assert named <= {module, *(Path(path).stem for path in get_relative_import_files(start))}
 
 
 def test_what_only_the_package_can_do_stays_in_it_and_all_else_goes():
