@@ -184,7 +184,7 @@ class Row:
 
     Args:
         runs: Ordered by seed.
-        differing: The settings, as text, that tell them from other runs of the same model and task.
+        differing: The settings, as text, that tell them from other runs of the same model.
     """
 
     runs: tuple[Run, ...]
@@ -309,25 +309,30 @@ def _require_different_seeds(row: Row) -> None:
 
 
 def _differing_settings(row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return what tells a row from others of the same suite, task and model."""
+    """Return what tells a row from others of the same suite and model.
+
+    The settings that differ in some task are named in all, so that a model's rows have the same label in every task.
+    """
     first = row.first
-    peers = [
-        other.first
-        for other in rows
-        if (other.first.suite, other.first.task, other.first.model) == (first.suite, first.task, first.model)
-    ]
-    told = _differences(first.settings, [peer.settings for peer in peers])
-    seen = _differences(first.circumstances, [peer.circumstances for peer in peers])
+    by_task: dict[str, list[Run]] = defaultdict(list)
+    for other in rows:
+        if (other.first.suite, other.first.model) == (first.suite, first.model):
+            by_task[other.first.task].append(other.first)
+    told = dict.fromkeys(name for runs in by_task.values() for name in _differing([run.settings for run in runs]))
+    peers = by_task[first.task]
+    seen = _differing([peer.circumstances for peer in peers])
     # What was found differs mostly because what was told differs, which says enough.
-    arguments = {json.dumps(peer.settings, sort_keys=True) for peer in peers}
-    return told if len(arguments) == len(peers) else (*told, *seen)
-
-
-def _differences(own: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    names = dict.fromkeys(name for other in others for name in other)
-    return tuple(
-        f"{name}={own.get(name)}" for name in names if any(other.get(name) != own.get(name) for other in others)
+    if len({json.dumps(peer.settings, sort_keys=True) for peer in peers}) == len(peers):
+        seen = []
+    return (
+        *(f"{name}={first.settings.get(name)}" for name in told),
+        *(f"{name}={first.circumstances.get(name)}" for name in seen),
     )
+
+
+def _differing(several: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = dict.fromkeys(name for one in several for name in one)
+    return [name for name in names if any(one.get(name) != several[0].get(name) for one in several)]
 
 
 def suite_tasks(suite: str) -> list[str]:

@@ -63,6 +63,16 @@ def test_runs_of_other_settings_are_never_averaged_together(rows, other, differi
     assert len({row.label for row in found}) == 2
 
 
+def test_a_model_has_the_same_labels_in_every_task(rows):
+    slow, fast = {"arguments": {"learning_rate": 1e-5}}, {"arguments": {"learning_rate": 1e-3}}
+    found = rows({**slow, "task": "cola"}, {**fast, "task": "cola"}, {**slow, "task": "rte"})
+    assert sorted((row.first.task, *row.differing) for row in found) == [
+        ("cola", "learning_rate=0.001"),
+        ("cola", "learning_rate=1e-05"),
+        ("rte", "learning_rate=1e-05"),
+    ]
+
+
 def test_arguments_that_do_not_matter_do_not_part_runs(rows):
     (row,) = rows({}, {"seed": 2, "arguments": {"output_dir": "elsewhere", "save_model": "none"}})
     assert len(row.runs) == 2
@@ -157,7 +167,7 @@ def test_the_deviation_of_an_average_is_that_of_the_seeds_means(rows):
 
 def test_an_average_picks_no_setting_and_needs_several_tasks(rows):
     other = {"arguments": {"learning_rate": 1e-5}}
-    assert average_rows(rows({}, {"task": "rte"}, other)) == []
+    assert [average.label for average in average_rows(rows({}, {"task": "rte"}, other))] == ["m (learning_rate=0.001)"]
     assert [average.label for average in average_rows(rows({}, {"task": "rte"}, other, {"task": "rte", **other}))] == [
         "m (learning_rate=0.001)",
         "m (learning_rate=1e-05)",
