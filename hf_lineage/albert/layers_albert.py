@@ -136,18 +136,17 @@ class LineageAlbertAttention(nn.Module):
             The vectors and, if asked for, the `(batch, heads, tokens, tokens)` probabilities.
         """
         inputs = self.layer_norm(hidden_states) if self.pre_norm else hidden_states
-        vectors = [linear(inputs) for linear in (self.query, self.key, self.value)]
-        if packed is None:
-            context, probabilities = self._attend(vectors, attention_mask, output_attentions)
-        elif output_attentions or not self._takes_one_by_one(packed, inputs):
-            context, probabilities = self._attend([*map(packed.pad, vectors)], attention_mask, output_attentions)
-            context = packed.pack(context)
+        probabilities = None
+        is_any_kept = kept is None or len(kept) > 0
+        if packed is not None and is_any_kept and not output_attentions and self._takes_one_by_one(packed, inputs):
+            context = self._attend_one_by_one(inputs, packed, kept)
         else:
-            sequences = zip(*(packed.split(values) for values in vectors), strict=True)
-            context = torch.cat([self._attend(sequence, None, False)[0] for sequence in sequences], dim=1)
-            probabilities = None
-        if kept is not None:
-            context, hidden_states = (vectors.flatten(0, 1)[kept][None] for vectors in (context, hidden_states))
+            vectors = [linear(inputs) for linear in (self.query, self.key, self.value)]
+            if packed is not None:
+                vectors = [*map(packed.pad, vectors)]
+            context, probabilities = self._attend(vectors, attention_mask, output_attentions)
+            context = _kept(context if packed is None else packed.pack(context), kept)
+        hidden_states = _kept(hidden_states, kept)
         output = hidden_states + self.dropout(self.dense(context))
         return output if self.pre_norm else self.layer_norm(output), probabilities if output_attentions else None
 
@@ -166,6 +165,16 @@ class LineageAlbertAttention(nn.Module):
         )
         return context.flatten(2), probabilities
 
+    def _attend_one_by_one(
+        self, inputs: torch.Tensor, packed: PackedSequences, kept: torch.Tensor | None
+    ) -> torch.Tensor:
+        """A call for each sequence of a packed row, with the queries of the kept tokens only."""
+        queries = packed.split(self.query(_kept(inputs, kept)), kept)
+        keys, values = (packed.split(linear(inputs)) for linear in (self.key, self.value))
+        # transformers' sdpa takes no sequence without queries
+        sequences = (vectors for vectors in zip(queries, keys, values, strict=True) if vectors[0].shape[1])
+        return torch.cat([self._attend(sequence, None, False)[0] for sequence in sequences], dim=1)
+
     def _takes_one_by_one(self, packed: PackedSequences, inputs: torch.Tensor) -> bool:
         """Whether the sequences of a packed row are attended to in as many calls, rather than padded in one.
 
@@ -176,6 +185,11 @@ class LineageAlbertAttention(nn.Module):
         if is_recorded or inputs.device.type != "cpu" or self.config._attn_implementation != "sdpa":
             return False
         return len(packed.rows) >= _LONG_SEQUENCE * packed.batch_size
+
+
+def _kept(vectors: torch.Tensor, kept: torch.Tensor | None) -> torch.Tensor:
+    """`(batch, tokens, size)` -> `(1, kept, size)`, or all as they are if nothing is said of what is kept."""
+    return vectors if kept is None else vectors.flatten(0, 1)[kept][None]
 
 
 class LineageAlbertFeedForward(nn.Module):

@@ -60,9 +60,15 @@ class PackedSequences:
         """`(batch_size, length, ...)` -> `(1, tokens, ...)`."""
         return values[self.rows, self.columns][None]
 
-    def split(self, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """`(1, tokens, ...)` -> `(1, tokens of the sequence, ...)` of each sequence, without the rows of padding."""
-        return values.split(self._sizes, dim=1)
+    def split(self, values: torch.Tensor, kept: torch.Tensor | None = None) -> tuple[torch.Tensor, ...]:
+        """`(1, tokens, ...)` -> `(1, tokens of the sequence, ...)` of each sequence, without the rows of padding.
+
+        With the `(kept,)` indices of some tokens, in rising order, the values are theirs, `(1, kept, ...)`.
+        """
+        if kept is None:
+            return values.split(self._sizes, dim=1)
+        counts = torch.bincount(self.rows[kept], minlength=self.batch_size)
+        return values.split(counts[self.lengths > 0].tolist(), dim=1)
 
     @cached_property
     def _sizes(self) -> list[int]:

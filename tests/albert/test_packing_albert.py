@@ -434,6 +434,35 @@ def test_labels_on_padding_without_it(sparse_prediction, models):
     torch.testing.assert_close(model(**batch, labels=labels, sparse_prediction=sparse_prediction).loss, expected)
 
 
+@pytest.mark.parametrize("predicted", [(), (1,), (0, 2)], ids=str)
+def test_sequences_without_a_prediction(predicted, models):
+    """Nothing of them is needed, as there is no pooler, but what others are computed from."""
+    batch = padded_batch([6, 3, 5])
+    labels = torch.full_like(batch["input_ids"], -100)
+    labels[[*predicted], 1] = 9
+    model = models(model_class=LineageAlbertForMaskedLM, padding_free=True)
+    losses = [model(**batch, labels=labels, sparse_prediction=flag).loss for flag in (True, False)]
+    torch.testing.assert_close(losses[0], losses[1])
+    found, expected = (gradients(model, loss) for loss in losses)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_queries_of_the_last_layer(way, models):
+    """One by one, attention is computed for those tokens only whose vectors are needed."""
+    model, batch = models("none shared"), padded_batch([6, 3, 5])
+    asked = torch.zeros(1, 14, dtype=torch.bool)
+    asked[0, [1, 4, 13]] = True
+    widths = []
+    hooks = [
+        block.query.register_forward_pre_hook(lambda _, args: widths.append(args[0][..., 0].numel()))
+        for block in model.attention_blocks
+    ]
+    model(**packed_batch(batch), output_mask=asked)
+    for hook in hooks:
+        hook.remove()
+    assert widths == [14] * (len(model.attention_blocks) - 1) + [{"padded": 14, "one by one": 6}[way]]
+
+
 def test_calls_of_attention(way, models, monkeypatch):
     """One for each sequence and layer, or one for each layer; what is recorded is padded."""
     calls = []
