@@ -129,32 +129,31 @@ class LineageAlbertAttention(nn.Module):
             attention_mask: The mask, in the form that the attention implementation reads.
             packed: Where the tokens of a packed row stand in the padded batch.
             output_attentions: Whether to compute the probabilities, which only the eager implementation does.
-            kept: `(kept,)` int64, the tokens, counted row by row, whose output is needed; the output is then
-                `(1, kept, hidden_size)`.
+            kept: `(kept,)` int64, in rising order, the tokens, counted row by row, whose output is needed, at least
+                one of each sequence; the output is then `(1, kept, hidden_size)`.
 
         Returns:
             The vectors and, if asked for, the `(batch, heads, tokens, tokens)` probabilities.
         """
         inputs = self.layer_norm(hidden_states) if self.pre_norm else hidden_states
         probabilities = None
-        is_any_kept = kept is None or len(kept) > 0
-        if packed is not None and is_any_kept and not output_attentions and self._takes_one_by_one(packed, inputs):
+        implementation = "eager" if output_attentions else self.config._attn_implementation
+        if packed is not None and takes_one_by_one(packed, inputs, implementation):
             context = self._attend_one_by_one(inputs, packed, kept)
         else:
             vectors = [linear(inputs) for linear in (self.query, self.key, self.value)]
             if packed is not None:
                 vectors = [*map(packed.pad, vectors)]
-            context, probabilities = self._attend(vectors, attention_mask, output_attentions)
+            context, probabilities = self._attend(vectors, attention_mask, implementation)
             context = _kept(context if packed is None else packed.pack(context), kept)
         hidden_states = _kept(hidden_states, kept)
         output = hidden_states + self.dropout(self.dense(context))
         return output if self.pre_norm else self.layer_norm(output), probabilities if output_attentions else None
 
     def _attend(
-        self, vectors: Iterable[torch.Tensor], attention_mask: torch.Tensor | None, output_attentions: bool
+        self, vectors: Iterable[torch.Tensor], attention_mask: torch.Tensor | None, implementation: str
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Query, key and value vectors of `(batch, tokens, hidden_size)` -> as much, and the probabilities."""
-        implementation = "eager" if output_attentions else self.config._attn_implementation
         attention = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)
         context, probabilities = attention(
             self,
@@ -171,20 +170,25 @@ class LineageAlbertAttention(nn.Module):
         """A call for each sequence of a packed row, with the queries of the kept tokens only."""
         queries = packed.split(self.query(_kept(inputs, kept)), kept)
         keys, values = (packed.split(linear(inputs)) for linear in (self.key, self.value))
-        # transformers' sdpa takes no sequence without queries
-        sequences = (vectors for vectors in zip(queries, keys, values, strict=True) if vectors[0].shape[1])
-        return torch.cat([self._attend(sequence, None, False)[0] for sequence in sequences], dim=1)
+        sequences = zip(queries, keys, values, strict=True)
+        return torch.cat([self._attend(sequence, None, "sdpa")[0] for sequence in sequences], dim=1)
 
-    def _takes_one_by_one(self, packed: PackedSequences, inputs: torch.Tensor) -> bool:
-        """Whether the sequences of a packed row are attended to in as many calls, rather than padded in one.
 
-        That spares the padding, and costs a call each: on a CPU it pays for all but short sequences. What is compiled
-        or traced would hold the lengths of one batch.
-        """
-        is_recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()
-        if is_recorded or inputs.device.type != "cpu" or self.config._attn_implementation != "sdpa":
-            return False
-        return len(packed.rows) >= _LONG_SEQUENCE * packed.batch_size
+def takes_one_by_one(packed: PackedSequences | None, hidden_states: torch.Tensor, implementation: str) -> bool:
+    """Whether the sequences of a packed row are attended to in as many calls, rather than padded in one.
+
+    That spares the padding and its mask, and costs a call each: on a CPU it pays for all but short sequences. What is
+    compiled or traced would hold the lengths of one batch.
+
+    Args:
+        packed: The sequences; `None` for a batch that is not packed, which is never taken so.
+        hidden_states: Vectors on the device of the model.
+        implementation: The attention implementation.
+    """
+    is_recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    if packed is None or is_recorded or hidden_states.device.type != "cpu" or implementation != "sdpa":
+        return False
+    return len(packed.rows) >= _LONG_SEQUENCE * packed.batch_size
 
 
 def _kept(vectors: torch.Tensor, kept: torch.Tensor | None) -> torch.Tensor:
@@ -242,4 +246,5 @@ __all__ = [
     "LineageAlbertLayer",
     "activation",
     "eager_attention_forward",
+    "takes_one_by_one",
 ]

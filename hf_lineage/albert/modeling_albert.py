@@ -33,6 +33,7 @@ from .layers_albert import (
     LineageAlbertEmbeddings,
     LineageAlbertFeedForward,
     LineageAlbertLayer,
+    takes_one_by_one,
 )
 from .loading_albert import load_checked
 from .packing_albert import KeptTokens, PackedSequences, first_real_tokens, is_exporting, packed_row
@@ -245,9 +246,7 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
                 for values in (input_ids, inputs_embeds, token_type_ids, output_mask)
             )
         embeddings = self._embed(input_ids, inputs_embeds, token_type_ids, position_ids)
-        starts = None
-        if self.pooler is not None:
-            starts = packed.first_tokens if packed is not None else _row_starts(embeddings, first_tokens)
+        starts = packed.first_tokens if packed is not None else _row_starts(embeddings, first_tokens)
         kept = None if output_mask is None else KeptTokens(output_mask, starts)
         mask = attention_mask if packed is None else packed.mask
         hidden_states, layers, attentions = self._encode(
@@ -334,8 +333,11 @@ class LineageAlbertModel(LineageAlbertPreTrainedModel):
             output_attentions = self.config.output_attentions
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
-        size = hidden_states.shape[:2] if packed is None else (packed.batch_size, packed.length)
-        mask = self._prepared_mask(hidden_states.new_empty(*size, 0), attention_mask, output_attentions)
+        mask = None
+        implementation = "eager" if output_attentions else self.config._attn_implementation
+        if not takes_one_by_one(packed, hidden_states, implementation):
+            size = hidden_states.shape[:2] if packed is None else (packed.batch_size, packed.length)
+            mask = self._prepared_mask(hidden_states.new_empty(*size, 0), attention_mask, output_attentions)
         layers, attentions = [hidden_states], []
         for layer, (attention, ffn) in zip(self.layers, self.config.layer_blocks, strict=True):
             # what nobody asks for need not go through the last feed-forward block

@@ -83,17 +83,19 @@ class PackedSequences:
 class KeptTokens:
     """The tokens whose vectors are needed after the last layer: those asked for, and each sequence's first.
 
+    The first ones are kept for the pooler, and so that no sequence is without any.
+
     Args:
         output_mask: `(batch, tokens)` bool, true at the tokens asked for.
-        starts: `(sequences,)` int64, the first tokens, counted row by row; `None` if they are not needed.
+        starts: `(sequences,)` int64, the first tokens, counted row by row.
     """
 
-    def __init__(self, output_mask: torch.Tensor, starts: torch.Tensor | None):
+    def __init__(self, output_mask: torch.Tensor, starts: torch.Tensor):
         asked = output_mask.flatten()
-        needed = asked if starts is None else asked.index_fill(0, starts, True)
+        needed = asked.index_fill(0, starts, True)
         self.indices = needed.nonzero().flatten()
         self._asked = asked[self.indices]
-        self._starts = None if starts is None else (needed.cumsum(0) - 1)[starts]
+        self._starts = (needed.cumsum(0) - 1)[starts]
 
     def asked(self, kept: torch.Tensor) -> torch.Tensor:
         """`(1, kept, ...)` vectors -> those that were asked for, `(asked, ...)`."""

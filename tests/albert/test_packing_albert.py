@@ -15,7 +15,7 @@ from hf_lineage import (
     LineageAlbertForTokenClassification,
     LineageAlbertModel,
 )
-from hf_lineage.albert import layers_albert
+from hf_lineage.albert import layers_albert, modeling_albert
 from hf_lineage.albert.packing_albert import PackedSequences, lengths_from_positions
 
 LENGTHS = st.lists(st.integers(1, 7), min_size=1, max_size=5)
@@ -436,7 +436,7 @@ def test_labels_on_padding_without_it(sparse_prediction, models):
 
 @pytest.mark.parametrize("predicted", [(), (1,), (0, 2)], ids=str)
 def test_sequences_without_a_prediction(predicted, models):
-    """Nothing of them is needed, as there is no pooler, but what others are computed from."""
+    """Whether all sequences have one, some or none, sparse prediction gives the same."""
     batch = padded_batch([6, 3, 5])
     labels = torch.full_like(batch["input_ids"], -100)
     labels[[*predicted], 1] = 9
@@ -483,12 +483,33 @@ def test_calls_of_attention(way, models, monkeypatch):
     assert calls == [3] * layers
 
 
-def test_short_sequences_are_padded(models, monkeypatch):
+def test_no_mask_of_a_row_that_is_taken_one_by_one(way, models, monkeypatch):
+    """That mask has as many values as the scores, of all sequences padded."""
+    made = []
+    create = modeling_albert.create_bidirectional_mask
+
+    def count(**arguments):
+        made.append(arguments["attention_mask"].shape)
+        return create(**arguments)
+
+    monkeypatch.setattr(modeling_albert, "create_bidirectional_mask", count)
+    models()(**packed_batch(padded_batch([5, 3])))
+    assert made == {"padded": [(2, 5)], "one by one": []}[way]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "implementation", "expected"),
+    [
+        ([15, 16], "sdpa", False),
+        ([15, 17], "sdpa", True),
+        ([15, 17], "eager", False),
+    ],
+)
+def test_how_sequences_are_taken(lengths, implementation, expected, monkeypatch):
     monkeypatch.undo()
-    packed = PackedSequences.from_lengths(torch.tensor([15, 16]))
-    block, inputs = models().attention_blocks[0], torch.zeros(1, 31, 16)
-    assert not block._takes_one_by_one(packed, inputs)
-    assert block._takes_one_by_one(PackedSequences.from_lengths(torch.tensor([15, 17])), inputs)
+    packed, vectors = PackedSequences.from_lengths(torch.tensor(lengths)), torch.zeros(1, sum(lengths), 16)
+    assert layers_albert.takes_one_by_one(packed, vectors, implementation) == expected
+    assert not layers_albert.takes_one_by_one(None, vectors, implementation)
 
 
 @pytest.mark.parametrize("form", ["cu_seq_lens_q", "padding_free"])
