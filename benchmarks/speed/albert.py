@@ -65,11 +65,25 @@ class Sizes:
     median_length: float = 23
 
 
-def cases(sizes: Sizes = Sizes()) -> list[Case]:
+# A small model on long pairs, where most of the work is attention
+LONG = Sizes(
+    hidden_size=64,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    intermediate_size=256,
+    embedding_size=64,
+    albert_vocab_size=8000,
+    batch_size=16,
+    num_tokens=2048,
+)
+
+
+def cases(sizes: Sizes = Sizes(), long_sizes: Sizes = LONG) -> list[Case]:
     """Return the comparisons of the family.
 
     Args:
         sizes: Sizes of models and batches.
+        long_sizes: Those of pretraining on long pairs.
     """
     shape = f"{sizes.batch_size}x{sizes.num_tokens}"
     step = f"pretraining step {shape}: forward, backward, AdamW"
@@ -91,6 +105,23 @@ def cases(sizes: Sizes = Sizes()) -> list[Case]:
             wanted=1.20,
             tolerance=TOLERANCE,
             build=partial(_pretraining, sizes, BertForPreTraining, _bert_config(sizes), "next_sentence_label"),
+        ),
+        Case(
+            name="pretraining-long",
+            description=f"pretraining step of a small model, {long_sizes.batch_size} rows of "
+            f"{long_sizes.num_tokens // 2} to {long_sizes.num_tokens} tokens",
+            baseline="AlbertForPreTraining",
+            candidate="LineageAlbertForPreTraining, padding_free=True",
+            wanted=None,
+            tolerance=TOLERANCE,
+            build=partial(
+                _pretraining,
+                long_sizes,
+                AlbertForPreTraining,
+                _albert_config(long_sizes),
+                "sentence_order_label",
+                padding_free=True,
+            ),
         ),
         *(
             Case(
@@ -136,6 +167,7 @@ def _albert_config(sizes: Sizes) -> AlbertConfig:
         vocab_size=sizes.albert_vocab_size,
         embedding_size=sizes.embedding_size,
         classifier_dropout_prob=0.0,
+        max_position_embeddings=max(512, sizes.num_tokens),
         **_common_fields(sizes),
     )
 
@@ -170,20 +202,28 @@ def _tokens(lengths: torch.Tensor, num_tokens: int, vocab_size: int, generator: 
     }
 
 
-def _full_batch(sizes: Sizes, vocab_size: int, generator: torch.Generator) -> Batch:
-    lengths = torch.full((sizes.batch_size,), sizes.num_tokens)
+def _full_batch(sizes: Sizes, vocab_size: int, generator: torch.Generator, shortest: float = 1.0) -> Batch:
+    """Rows of all lengths between that share of the tokens and all of them, by default without padding."""
+    lengths = torch.linspace(shortest * sizes.num_tokens, sizes.num_tokens, sizes.batch_size).long()
     return _tokens(lengths, sizes.num_tokens, vocab_size, generator)
 
 
 def _pretraining(
-    sizes: Sizes, peer_class: type[PreTrainedModel], config: PreTrainedConfig, sentence_label: str
+    sizes: Sizes,
+    peer_class: type[PreTrainedModel],
+    config: PreTrainedConfig,
+    sentence_label: str,
+    padding_free: bool = False,
 ) -> Workload:
+    """A step with 15 % of the tokens predicted; padding-free, of rows that are up to half padding."""
     peer, own = (model.train() for model in _twins(peer_class, config, LineageAlbertForPreTraining))
+    own.config.padding_free = padding_free
     generator = _generator()
-    batch = _full_batch(sizes, config.vocab_size, generator)
-    input_ids = batch["input_ids"]
-    order = torch.rand(input_ids.shape, generator=generator).argsort(1)
-    is_predicted = order < round(0.15 * sizes.num_tokens)
+    batch = _full_batch(sizes, config.vocab_size, generator, 0.5 if padding_free else 1.0)
+    input_ids, is_token = batch["input_ids"], batch["attention_mask"].bool()
+    # padding has the last places
+    ranks = torch.rand(input_ids.shape, generator=generator).masked_fill(~is_token, 2).argsort(1).argsort(1)
+    is_predicted = ranks < (0.15 * is_token.sum(1, keepdim=True)).round()
     batch["labels"] = input_ids.where(is_predicted, torch.tensor(IGNORED))
     batch[sentence_label] = torch.randint(2, (sizes.batch_size,), generator=generator)
     return Workload(
@@ -191,7 +231,7 @@ def _pretraining(
         candidate=training_step(own),
         inputs=[batch],
         differences=partial(_training_differences, peer, own),
-        facts={"predicted_tokens": int(is_predicted.sum()), "tokens": input_ids.numel()},
+        facts={"predicted_tokens": int(is_predicted.sum()), "tokens": int(is_token.sum())},
     )
 
 

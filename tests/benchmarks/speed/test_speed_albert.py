@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -19,8 +21,9 @@ TINY = Sizes(
     mean_length=9,
     median_length=7,
 )
-CASES = {case.name: case for case in cases(TINY)}
-TRAINING = ["pretraining", "pretraining-bert"]
+TINY_LONG = replace(TINY, num_tokens=60)
+CASES = {case.name: case for case in cases(TINY, TINY_LONG)}
+TRAINING = ["pretraining", "pretraining-bert", "pretraining-long"]
 PADDED = ["glue-packed", "glue-padding-free", "glue-packed-20", "glue-padding-free-20"]
 
 
@@ -43,7 +46,7 @@ def spoil_ours(monkeypatch):
 
 def test_the_cases_have_names_of_their_own():
     assert set(CASES) == {*TRAINING, *PADDED, "forward"}
-    assert len(CASES) == len(cases(TINY))
+    assert len(CASES) == len(cases(TINY, TINY_LONG))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,13 +101,22 @@ def test_a_pretraining_step_trains_both_alike(name, monkeypatch):
         torch.testing.assert_close(converted[key], after[key], rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TRAINING)
-def test_fifteen_percent_of_the_positions_are_predicted(name):
+@pytest.mark.parametrize(
+    ("name", "lengths", "predicted"),
+    [
+        ("pretraining", [20, 20, 20], [3, 3, 3]),
+        ("pretraining-bert", [20, 20, 20], [3, 3, 3]),
+        ("pretraining-long", [30, 45, 60], [4, 7, 9]),
+    ],
+)
+def test_fifteen_percent_of_the_tokens_are_predicted(name, lengths, predicted):
     workload = CASES[name].build()
     (batch,) = workload.inputs
     is_predicted = batch["labels"] != IGNORED
-    assert is_predicted.sum(1).tolist() == [3] * TINY.batch_size
-    assert workload.facts == {"predicted_tokens": 9, "tokens": 60}
+    assert batch["attention_mask"].sum(1).tolist() == lengths
+    assert is_predicted.sum(1).tolist() == predicted
+    assert not (is_predicted & (batch["attention_mask"] == 0)).any()
+    assert workload.facts == {"predicted_tokens": sum(predicted), "tokens": sum(lengths)}
     assert torch.equal(batch["labels"][is_predicted], batch["input_ids"][is_predicted])
     assert {"sentence_order_label", "next_sentence_label"} & set(batch)
 
