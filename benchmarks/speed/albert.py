@@ -65,7 +65,7 @@ class Sizes:
     median_length: float = 23
 
 
-# A small model on long pairs, where most of the work is attention
+# A small model on long pairs: what nobody asks of the last layer is most of the work there
 LONG = Sizes(
     hidden_size=64,
     num_hidden_layers=1,

@@ -80,7 +80,7 @@ def prepared(text):
 
 @pytest.fixture(scope="module")
 def processor(albert_folder):
-    sentencepiece = pytest.importorskip("sentencepiece")
+    sentencepiece = pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     return sentencepiece.SentencePieceProcessor(model_file=str(albert_folder / "spiece.model"))
 
 

@@ -55,7 +55,7 @@ def read(path, kind):
         index = json.loads((path / "sentence_to_index.json").read_text())
         arrays = [vectors[start:end] for start, end in pairwise(offsets)]
         return [array.swapaxes(0, 1) if array.ndim == 3 else array for array in arrays], index
-    table = pytest.importorskip("pyarrow.parquet").read_table(path)
+    table = pytest.importorskip("pyarrow.parquet", reason="needs the extra embedding").read_table(path)
     assert table["sentence"].to_pylist() == list(range(len(table)))
     index = {name: str(number) for number, name in enumerate(table["text"].to_pylist())}
     counts = [len(tokens) for tokens in table["tokens"].to_pylist()]

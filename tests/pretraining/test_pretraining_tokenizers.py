@@ -23,7 +23,7 @@ XLNET = {"d_model": 16, "n_layer": 1, "n_head": 2, "d_inner": 24}
     ],
 )
 def test_trained_tokenizers_are_taken_as_they_are(train, size, family, tmp_path: Path):
-    pytest.importorskip("sentencepiece")
+    pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     write_corpus(tmp_path / "train.txt", 20, seed=1)
     write_corpus(tmp_path / "validation.txt", 5, seed=2)
     train(TextLines([tmp_path / "train.txt"]), tmp_path / "tokenizer", **({"vocab_size": size} if size else {}))

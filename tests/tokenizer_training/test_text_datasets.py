@@ -3,7 +3,7 @@ import pytest
 from tokenizer_training.text import TextLines
 from tokenizer_training.text_datasets import DatasetLines
 
-datasets = pytest.importorskip("datasets")
+datasets = pytest.importorskip("datasets", reason="needs the extra train")
 
 TEXTS = ["one\n\n two ", "three", ""]
 LINES = ["one", "two", "three"]

@@ -70,7 +70,7 @@ for family, size in sizes.items():
 
 
 def test_no_family_waits_for_packages_that_it_does_not_need(folder):
-    pytest.importorskip("sentencepiece")
+    pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     done = subprocess.run(
         [sys.executable, "-c", TRAIN_EVERY_FAMILY],
         capture_output=True,
@@ -81,7 +81,7 @@ def test_no_family_waits_for_packages_that_it_does_not_need(folder):
 
 
 def test_albert_from_standard_input(folder, run, monkeypatch):
-    pytest.importorskip("sentencepiece")
+    pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(LINES.encode())))
     status, printed, errors = run(
         *("albert", "--input", "-", "--vocab-size", 36, "--output", "out", "--no-lowercase", "--keep_accents"),
@@ -129,7 +129,7 @@ def test_every_family_is_saved_with_its_report(folder, run, family, options, nam
 
 
 def test_datasets_are_text_too(folder, run):
-    datasets = pytest.importorskip("datasets")
+    datasets = pytest.importorskip("datasets", reason="needs the extra train")
     datasets.Dataset.from_dict({"body": LINES.split("\n")}).to_parquet("data.parquet")
     common = ("--dataset", "data.parquet", "--text_column", "body")
     status, printed, errors = run("words", *common, "--output", "out", "--held_out", 0)
@@ -142,7 +142,7 @@ def test_datasets_are_text_too(folder, run):
 
 @pytest.mark.parametrize("family", ["albert", "xlnet", "bert"])
 def test_languages_set_coverage_and_accents(folder, run, family):
-    pytest.importorskip("sentencepiece")
+    pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     # of some 40,000 characters 9 are rare: a share of 0.0002
     lines = [*LINES.split("\n") * 20, *["が国" * 10] * 200, "龘" * 3, "麤" * 3, "靐" * 3]
     (folder / "zh.txt").write_text("\n".join(lines), encoding="utf-8")
@@ -237,8 +237,8 @@ def commands_of_the_documentation():
 
 
 def test_commands_of_the_documentation(folder, run, monkeypatch):
-    datasets = pytest.importorskip("datasets")
-    pytest.importorskip("sentencepiece")
+    datasets = pytest.importorskip("datasets", reason="needs the extra train")
+    pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     (folder / "text").mkdir()
     lines = [f"{line} {word}" for line in LINES.splitlines() for word in ("却说曹操引军而来", "Été", "quickly")]
     for name in ("text/a.txt", "zh.txt", "held_out.txt"):

@@ -32,7 +32,7 @@ texts = st.lists(
 def trained(request, tmp_path_factory):
     train, size = FAMILIES[request.param]
     if request.param in ("albert", "xlnet"):
-        pytest.importorskip("sentencepiece")
+        pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "text.txt").write_text("\n".join(LINES * 3), encoding="utf-8")
     options = {} if size is None else {"vocab_size": size}

@@ -14,7 +14,7 @@ from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_token
 from tokenizer_training.unigram_families import ALBERT, XLNET, UnigramFamily
 from tokenizer_training.unigram_text import normalization_table, prepared_sentences
 
-sentencepiece = pytest.importorskip("sentencepiece")
+sentencepiece = pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
 
 SPECIAL = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 SYLLABLES = ["ka", "to", "mi", "ré", "su", "no", "한국"]

@@ -50,7 +50,7 @@ def model_for(family, tokenizer):
 )
 def test_a_model_beside_a_trained_tokenizer_fine_tunes(family, train, size, sentiment_rows, data_dir, tmp_path: Path):
     if family in ("albert", "xlnet"):
-        pytest.importorskip("sentencepiece")
+        pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
     (tmp_path / "text.txt").write_text("\n".join(row["sentence"] for row in sentiment_rows(300, 5)))
     text = TextLines([tmp_path / "text.txt"])
     tokenizer, _ = train(text, tmp_path / "model", **({"vocab_size": size} if size else {}))

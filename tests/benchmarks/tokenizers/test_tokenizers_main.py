@@ -10,7 +10,7 @@ from hf_lineage import LineageAlbertTokenizer
 from tokenizer_training.text import TextLines
 from tokenizer_training.unigram import train_albert_tokenizer, train_xlnet_tokenizer
 
-pytest.importorskip("sentencepiece")
+pytest.importorskip("sentencepiece", reason="needs the extra tokenizers")
 
 
 @pytest.fixture(scope="module")
